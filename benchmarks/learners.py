@@ -35,7 +35,7 @@ CLASSES = {
 }
 LEARNERS = (*KREIN, "SimilarityRidge")
 PAPER_LANDMARKS = 100
-PAPER_WAY = {"similarity": "squared", "multi_class": "ovr"}
+PAPER_WAY = {"similarity": "squared"}
 ONE_LAMBDA = {"lambda_minus": "equal"}
 
 

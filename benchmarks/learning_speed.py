@@ -65,8 +65,8 @@ def least_squares(n: int, repetitions: int) -> list[Row]:
         "tuned": fit(KreinRidge(landmarks=M), y),
         "untuned, Z": fit(KreinRidge(landmarks=Z, **fixed), y),
         "tuned, Z": fit(KreinRidge(landmarks=Z), y),
-        "two": fit(KreinRidgeClassifier(landmarks=M, multi_class="ovr"), two),
-        "ten": fit(KreinRidgeClassifier(landmarks=M, multi_class="ovr"), ten),
+        "two": fit(KreinRidgeClassifier(landmarks=M), two),
+        "ten": fit(KreinRidgeClassifier(landmarks=M), ten),
     }
     t = interleaved(works, repetitions)
     size = f"n = {n:.0e}, m = {M}"

@@ -76,7 +76,7 @@ class Refitted:
 
     def fit(self, D: Array, y: Array) -> Refitted:
         self.plain = self.learner(**GIVEN).fit(D, y)
-        found = ("lambda_plus", "lambda_minus", "similarity", "multi_class")
+        found = ("lambda_plus", "lambda_minus", "similarity")
         again = clone(self.plain).set_params(**{n: getattr(self.plain, f"{n}_") for n in found})
         folds = min(5, int(np.unique(y, return_counts=True)[1].min()))
         cv = StratifiedKFold(max(folds, 2), shuffle=True, random_state=0)

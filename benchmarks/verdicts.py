@@ -88,8 +88,8 @@ def _left_out(here: Sequence[Figure], by_method: dict[str, Errors]) -> Iterator[
 
 
 def chosen_table(figures: Sequence[Figure], methods: dict[str, Method]) -> Table:
-    """Which similarities and which way of many classes our defaults chose, with numbers of fits."""
-    table = Table("What our learners chose", ["set", "method", "similarity", "many classes"])
+    """Which similarities our defaults chose, with numbers of fits."""
+    table = Table("What our learners chose", ["set", "method", "similarity"])
     groups: dict[tuple[str, str], list[dict[str, str]]] = defaultdict(list)
     for f in figures:
         if (
@@ -101,8 +101,7 @@ def chosen_table(figures: Sequence[Figure], methods: dict[str, Method]) -> Table
             values = dict(word.split("=", 1) for word in f.chosen.split())
             groups[f.set, f.method].append(values)
     for (name, method), found in groups.items():
-        cells = [_counted(v.get(key, "") for v in found) for key in ("similarity", "multi_class")]
-        table.rows.append([name, method, *cells])
+        table.rows.append([name, method, _counted(v.get("similarity", "") for v in found)])
     return table
 
 

@@ -106,7 +106,7 @@ def problem(name: str, most: int) -> Problem:
     """At most so many objects of a set, drawn at random."""
     if name == "voting":
         data = load_dataset("similarity/voting")
-        learner = partial(KreinRidgeClassifier, "precomputed", multi_class="ovr", **GIVEN)
+        learner = partial(KreinRidgeClassifier, "precomputed", **GIVEN)
         return Problem(*_drawn_matrix(np.asarray(data.K), data.y, most), True, learner)
     if name in NUMBERS or name == "waves":
         X, y = _waves(most) if name == "waves" else _rows(name, most)
@@ -115,9 +115,7 @@ def problem(name: str, most: int) -> Problem:
 
 
 def classifier() -> KreinRidgeClassifier:
-    return KreinRidgeClassifier(
-        "precomputed_dissimilarity", similarity="local3", multi_class="ovr", **GIVEN
-    )
+    return KreinRidgeClassifier("precomputed_dissimilarity", similarity="local3", **GIVEN)
 
 
 def _drawn_matrix(K: Array, y: Array, most: int) -> tuple[Array, Array]:

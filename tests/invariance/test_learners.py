@@ -37,24 +37,20 @@ Z = RNG.permutation(N)[:20]
 REGRESSORS = [KreinRidge, KreinVCRidge, SimilarityRidge]
 CLASSIFIERS = [KreinRidgeClassifier, KreinVCRidgeClassifier, KreinSVC, SimilarityRidgeClassifier]
 SIMILARITY = [SimilarityRidge, SimilarityRidgeClassifier]  # one penalty, on coefficients of Z
-CASES = [(model, None) for model in REGRESSORS]
-CASES += [(model, way) for model in CLASSIFIERS for way in ("ovr", "ovo")]
-every_learner = pytest.mark.parametrize(("model", "way"), CASES)
-KREIN = [case for case in CASES if case[0] not in SIMILARITY]
-every_krein = pytest.mark.parametrize(("model", "way"), KREIN)
-every_tuned = pytest.mark.parametrize(("model", "way"), [c for c in CASES if c[1] != "ovo"])
+LEARNERS = [*REGRESSORS, *CLASSIFIERS]
+every_learner = pytest.mark.parametrize("model", LEARNERS)
+every_krein = pytest.mark.parametrize("model", [m for m in LEARNERS if m not in SIMILARITY])
 
 
-def make(model, way=None, kernel=KERNEL, scale=1.0, **params):
+def make(model, kernel=KERNEL, scale=1.0, **params):
     """A learner with given penalties, times ``scale`` as the kernel is."""
-    params |= {} if way is None else {"multi_class": way}
     if model in SIMILARITY:
         return model(kernel, lambda_plus=0.01 * scale**2, **params)
     return model(kernel, lambda_plus=2e-3 * scale, lambda_minus=3e-2 * scale, **params)
 
 
-def target(way, y=Y, labels=LABELS):
-    return y if way is None else labels
+def target(model, y=Y, labels=LABELS):
+    return labels if model in CLASSIFIERS else y
 
 
 def scores(model, X):
@@ -76,23 +72,23 @@ def many():
 
 
 @pytest.mark.parametrize(
-    ("model", "way", "tuned"),
-    [*((*case, True) for case in CASES), (KreinRidge, None, False), (KreinSVC, "ovr", False)],
+    ("model", "tuned"),
+    [*((model, True) for model in LEARNERS), (KreinRidge, False), (KreinSVC, False)],
 )
-def test_memory_and_threads_change_no_bit(many, model, way, tuned):
+def test_memory_and_threads_change_no_bit(many, model, tuned):
     X, y, labels = many
 
     def coefficients(**params):
         params = {"landmarks": Landmarks(12, pool=500), "random_state": 0, **params}
-        learner = make(model, way, **params)
+        learner = make(model, **params)
         if tuned:
             learner.set_params(lambda_plus="auto")
-        learner.fit(X, target(way, y, labels))
+        learner.fit(X, target(model, y, labels))
         return learner.coef_, learner.dual_coef_, learner.intercept_, learner.lambda_plus_
 
     one = coefficients(n_jobs=1)
-    # what all features take is 2.9 MB; one-vs-one holds them, and KreinSVC those near the margin
-    small = "6MB" if way == "ovo" or model is KreinSVC else "2.5MB"
+    # what all features take is 2.9 MB; KreinSVC holds those near the margin
+    small = "6MB" if model is KreinSVC else "2.5MB"
     for params in ({"n_jobs": 2}, {"resources": Resources(memory_budget=small)}):
         for a, b in zip(one, coefficients(**params), strict=True):
             np.testing.assert_array_equal(a, b)
@@ -107,7 +103,7 @@ def test_without_room_for_rows_near_the_margin_the_machine_is_the_same(seed):
     found = []
     for budget in ("1GB", "600kB"):
         model = KreinSVC("gaussian", landmarks=Landmarks(12, pool=500), random_state=0)
-        model.set_params(lambda_plus=1e-4, lambda_minus=1e-4, multi_class="ovr")
+        model.set_params(lambda_plus=1e-4, lambda_minus=1e-4)
         model.set_params(resources=Resources(memory_budget=budget)).fit(X, y)
         found.append((model.decision_function(X[:500]), model.n_iter_))
     (scores, passes), (others, more) = found
@@ -120,37 +116,36 @@ def test_without_room_for_rows_near_the_margin_the_machine_is_the_same(seed):
 
 
 @every_learner
-def test_weights_are_repetitions(model, way):
+def test_weights_are_repetitions(model):
     """Landmarks, penalties and widths given: a row of weight 3 is three rows."""
     times = RNG.integers(1, 4, N)
-    learner = make(model, way, landmarks=X[Z])
-    weighted = scores(learner.fit(X, target(way), sample_weight=times), X_NEW)
+    learner = make(model, landmarks=X[Z])
+    weighted = scores(learner.fit(X, target(model), sample_weight=times), X_NEW)
     rows = np.repeat(np.arange(N), times)
-    assert_same(scores(learner.fit(X[rows], target(way)[rows]), X_NEW), weighted)
-    assert np.abs(scores(learner.fit(X, target(way)), X_NEW) - weighted).max() > 1e-4
+    assert_same(scores(learner.fit(X[rows], target(model)[rows]), X_NEW), weighted)
+    assert np.abs(scores(learner.fit(X, target(model)), X_NEW) - weighted).max() > 1e-4
 
 
 @every_krein
-def test_weights_are_repetitions_if_all_objects_are_landmarks(model, way):
+def test_weights_are_repetitions_if_all_objects_are_landmarks(model):
     times = RNG.integers(1, 4, N)
     rows = np.repeat(np.arange(N), times)
-    learner = make(model, way, landmarks=None)
-    weighted = scores(learner.fit(X, target(way), sample_weight=times), X_NEW)
-    assert_same(scores(learner.fit(X[rows], target(way)[rows]), X_NEW), weighted, rtol=1e-7)
-    assert np.abs(scores(learner.fit(X, target(way)), X_NEW) - weighted).max() > 1e-3
+    learner = make(model, landmarks=None)
+    weighted = scores(learner.fit(X, target(model), sample_weight=times), X_NEW)
+    assert_same(scores(learner.fit(X[rows], target(model)[rows]), X_NEW), weighted, rtol=1e-7)
+    assert np.abs(scores(learner.fit(X, target(model)), X_NEW) - weighted).max() > 1e-3
 
 
 @every_krein
 @pytest.mark.parametrize("rank", [None, 30])
-def test_weights_are_repetitions_in_folds(model, way, rank):
+def test_weights_are_repetitions_in_folds(model, rank):
     """Copies are in the fold of their object."""
     few, times = np.arange(FEW), RNG.integers(1, 4, FEW)
     params = {"landmarks": Landmarks(None, rank=rank)}
-    params |= {} if way is None else {"multi_class": way}
     found = []
     for rows, w in ((few, times), (np.repeat(few, times), None)):
         cv = [(np.flatnonzero(rows % 3 != k), np.flatnonzero(rows % 3 == k)) for k in range(3)]
-        learner = model(KERNEL, cv=cv, **params).fit(X[rows], target(way)[rows], w)
+        learner = model(KERNEL, cv=cv, **params).fit(X[rows], target(model)[rows], w)
         found.append((learner.cv_loss_, scores(learner, X_NEW)))
     (loss, weighted), (same, repeated) = found
     assert loss == pytest.approx(same, rel=1e-6)
@@ -159,41 +154,40 @@ def test_weights_are_repetitions_in_folds(model, way, rank):
 
 @every_learner
 @pytest.mark.parametrize("landmarks", ["objects", "all"])
-def test_rows_without_weight_are_no_rows(model, way, landmarks):
+def test_rows_without_weight_are_no_rows(model, landmarks):
     w = RNG.uniform(0.5, 2, N) * (RNG.random(N) < 0.7)
     rows = np.flatnonzero(w)
     given = {"landmarks": X[Z]} if landmarks == "objects" else {"landmarks": None}
-    learner = make(model, way, **given)
-    whole = scores(learner.fit(X, target(way), sample_weight=w), X_NEW)
-    part = learner.fit(X[rows], target(way)[rows], sample_weight=w[rows])
+    learner = make(model, **given)
+    whole = scores(learner.fit(X, target(model), sample_weight=w), X_NEW)
+    part = learner.fit(X[rows], target(model)[rows], sample_weight=w[rows])
     assert_same(scores(part, X_NEW), whole, rtol=1e-7)
 
 
 @every_learner
-def test_the_unit_of_weights_does_not_matter(model, way):
+def test_the_unit_of_weights_does_not_matter(model):
     """Objectives are means: all weights times c are the same weights."""
     w = RNG.uniform(0.5, 2, N)
-    learner = make(model, way, landmarks=Z)
-    one = scores(learner.fit(X, target(way), sample_weight=w), X_NEW)
+    learner = make(model, landmarks=Z)
+    one = scores(learner.fit(X, target(model), sample_weight=w), X_NEW)
     for c in (1e-3, 7.0):
-        assert_same(one, scores(learner.fit(X, target(way), sample_weight=c * w), X_NEW))
+        assert_same(one, scores(learner.fit(X, target(model), sample_weight=c * w), X_NEW))
 
 
-@pytest.mark.parametrize("way", ["ovr", "ovo"])
 @pytest.mark.parametrize("model", CLASSIFIERS)
-def test_weights_of_classes_are_weights_of_their_rows(model, way):
+def test_weights_of_classes_are_weights_of_their_rows(model):
     w = RNG.uniform(0.5, 2, N)
     given = {0: 3.0, 1: 0.5, 2: 1.5}
     rows = {"given": np.array([3.0, 0.5, 1.5])[LABELS]}
     rows["balanced"] = N / 3 / np.bincount(LABELS)[LABELS]
     for name, of_row in rows.items():
         class_weight = given if name == "given" else "balanced"
-        learner = make(model, way, landmarks=Z, class_weight=class_weight)
+        learner = make(model, landmarks=Z, class_weight=class_weight)
         by_class = scores(learner.fit(X, LABELS), X_NEW)
-        plain = make(model, way, landmarks=Z)
+        plain = make(model, landmarks=Z)
         assert_same(scores(plain.fit(X, LABELS, sample_weight=of_row), X_NEW), by_class)
         assert np.abs(scores(plain.fit(X, LABELS), X_NEW) - by_class).max() > 1e-4
-    learner = make(model, way, landmarks=Z, class_weight=given)
+    learner = make(model, landmarks=Z, class_weight=given)
     by_class = scores(learner.fit(X, LABELS, sample_weight=w), X_NEW)
     plain.fit(X, LABELS, sample_weight=w * rows["given"])
     assert_same(scores(plain, X_NEW), by_class)
@@ -203,11 +197,11 @@ def test_weights_of_classes_are_weights_of_their_rows(model, way):
 
 
 @every_learner
-def test_kernel_and_penalty_times_c_are_the_same_model(model, way):
-    one = make(model, way, "precomputed", landmarks=Z).fit(K, target(way))
+def test_kernel_and_penalty_times_c_are_the_same_model(model):
+    one = make(model, "precomputed", landmarks=Z).fit(K, target(model))
     exponent = 100 if model in SIMILARITY else 300  # its penalty goes with c^2
     for c in (1e6, 1e-6, 4.0**20, 4.0**-exponent, 4.0**exponent):
-        other = make(model, way, "precomputed", scale=c, landmarks=Z).fit(c * K, target(way))
+        other = make(model, "precomputed", scale=c, landmarks=Z).fit(c * K, target(model))
         assert_same(scores(one, K_NEW), scores(other, c * K_NEW))
 
 
@@ -215,12 +209,11 @@ FEW = 60  # rows, where each fold makes a map of its own
 MAPS = [{"landmarks": Z[Z < FEW]}, {"landmarks": None}]  # one map; one map per fold
 
 
-@every_tuned
+@every_learner
 @pytest.mark.parametrize("given", MAPS)
-def test_tuning_follows_the_unit_of_the_kernel(model, way, given):
+def test_tuning_follows_the_unit_of_the_kernel(model, given):
     params = {"random_state": 0, **given}
-    params |= {} if way is None else {"multi_class": way}
-    K_few, y = K[:FEW, :FEW], target(way)[:FEW]
+    K_few, y = K[:FEW, :FEW], target(model)[:FEW]
     one = model("precomputed", **params).fit(K_few, y)
     for c in (1e6, 4.0**-70):
         other = model("precomputed", **params).fit(c * K_few, y)
@@ -250,26 +243,25 @@ def test_tuned_regression_follows_the_unit_of_the_targets(model, given):
 
 
 @every_learner
-def test_the_order_of_rows_does_not_matter(model, way):
+def test_the_order_of_rows_does_not_matter(model):
     order = RNG.permutation(N)
-    one = make(model, way, landmarks=Z).fit(X, target(way))
-    other = make(model, way, landmarks=np.argsort(order)[Z]).fit(X[order], target(way)[order])
+    one = make(model, landmarks=Z).fit(X, target(model))
+    other = make(model, landmarks=np.argsort(order)[Z]).fit(X[order], target(model)[order])
     assert_same(scores(one, X_NEW), scores(other, X_NEW))
 
 
 @every_learner
-def test_the_order_of_landmarks_does_not_matter(model, way):
-    one = make(model, way, landmarks=Z).fit(X, target(way))
-    other = make(model, way, landmarks=Z[::-1]).fit(X, target(way))
+def test_the_order_of_landmarks_does_not_matter(model):
+    one = make(model, landmarks=Z).fit(X, target(model))
+    other = make(model, landmarks=Z[::-1]).fit(X, target(model))
     assert_same(scores(one, X_NEW), scores(other, X_NEW))
 
 
 @pytest.mark.parametrize("model", CLASSIFIERS)
-@pytest.mark.parametrize("way", ["ovr", "ovo"])
-def test_names_of_classes_do_not_matter(model, way):
+def test_names_of_classes_do_not_matter(model):
     names = np.array(["x", "b", "m"])[LABELS]
-    one = make(model, way, landmarks=Z).fit(X, LABELS)
-    other = make(model, way, landmarks=Z).fit(X, names)
+    one = make(model, landmarks=Z).fit(X, LABELS)
+    other = make(model, landmarks=Z).fit(X, names)
     back = [list(other.classes_).index(name) for name in ("x", "b", "m")]
     assert_same(scores(one, X_NEW), scores(other, X_NEW)[:, back])
 
@@ -278,20 +270,19 @@ def test_names_of_classes_do_not_matter(model, way):
 
 
 @every_learner
-def test_objects_and_matrix_give_the_same_model(model, way):
-    vectors = make(model, way, landmarks=Z).fit(X, target(way))
-    matrix = make(model, way, "precomputed", landmarks=Z).fit(K, target(way))
-    columns = make(model, way, "precomputed", landmarks=Z).fit(K[:, Z], target(way))
+def test_objects_and_matrix_give_the_same_model(model):
+    vectors = make(model, landmarks=Z).fit(X, target(model))
+    matrix = make(model, "precomputed", landmarks=Z).fit(K, target(model))
+    columns = make(model, "precomputed", landmarks=Z).fit(K[:, Z], target(model))
     assert_same(scores(vectors, X_NEW), scores(matrix, K_NEW))
     assert_same(scores(vectors, X_NEW), scores(columns, K_NEW[:, Z]))
 
 
-@every_tuned
-def test_a_seed_repeats_bit_for_bit(model, way):
+@every_learner
+def test_a_seed_repeats_bit_for_bit(model):
     params = {"landmarks": 15}
-    params |= {} if way is None else {"multi_class": way}
     one, again, another = (
-        model(KERNEL, random_state=seed, **params).fit(X, target(way)) for seed in (0, 0, 1)
+        model(KERNEL, random_state=seed, **params).fit(X, target(model)) for seed in (0, 0, 1)
     )
     np.testing.assert_array_equal(one.dual_coef_, again.dual_coef_)
     np.testing.assert_array_equal(one.cv_trials_, again.cv_trials_)

@@ -108,7 +108,6 @@ def random_problem(seed: int) -> Problem:
     if learner is KreinRidgeClassifier:
         q = int(rng.integers(2, 4)) if n >= 12 else 2
         y = np.argsort(np.argsort(y)) * q // n
-        params["multi_class"] = "ovr"
     elif rng.random() < 0.3:
         y = np.column_stack([y, rng.normal(size=n)])
     return Problem(learner(**params), values, y, w)

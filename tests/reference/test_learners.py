@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import combinations
-
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -236,7 +234,7 @@ def test_other_cores_solve_the_same_problem_on_their_features(core):
 def test_one_vs_rest_is_regression_on_signs(classifier, regressor):
     names = np.array(["c", "a", "b"])[LABELS]  # classes_ are a, b, c
     columns = np.where(names[:, None] == np.array(["a", "b", "c"]), 1.0, -1.0)
-    many = fit(classifier, names, multi_class="ovr")
+    many = fit(classifier, names)
     expected = fit(regressor, columns).predict(X_NEW)
     np.testing.assert_allclose(many.decision_function(X_NEW), expected, rtol=1e-9, atol=1e-9)
     assert (many.predict(X_NEW) == np.array(["a", "b", "c"])[expected.argmax(1)]).all()
@@ -244,26 +242,6 @@ def test_one_vs_rest_is_regression_on_signs(classifier, regressor):
     expected = fit(regressor, np.where(LABELS > 0, 1.0, -1.0)).predict(X_NEW)
     np.testing.assert_allclose(two.decision_function(X_NEW), expected, rtol=1e-9, atol=1e-9)
     assert (two.predict(X_NEW) == (expected > 0)).all()
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-def test_one_vs_one_ridge_is_a_fit_a_pair(weighted):
-    """The penalty of every pair is n lambda, with n the weight of the whole sample."""
-    w = RNG.uniform(0.5, 2, N) if weighted else np.ones(N)
-    model = KreinRidgeClassifier(KERNEL, landmarks=Z, multi_class="ovo", **LAMBDAS)
-    model.fit(X, LABELS, sample_weight=w if weighted else None)
-    scores = []
-    for a, b in combinations(range(3), 2):
-        rows = np.flatnonzero(np.isin(LABELS, (a, b)))
-        share = w.sum() / w[rows].sum()
-        signs = np.where(LABELS[rows] == b, 1.0, -1.0)
-        coef, constant = oracles.krein_ridge(
-            C[rows], K_ZZ, signs, (TWO[0] * share, TWO[1] * share), w=w[rows]
-        )
-        scores.append(C_NEW @ coef + constant)
-    expected = oracles.votes(np.hstack(scores), 3)
-    np.testing.assert_allclose(model.decision_function(X_NEW), expected, rtol=1e-8, atol=1e-8)
-    assert (model.predict(X_NEW) == expected.argmax(1)).all()
 
 
 # Variance-constrained
@@ -304,21 +282,6 @@ def test_no_other_function_of_that_variance_is_better():
         other = z + size * np.abs(z).mean() * RNG.normal(size=len(z))
         other *= 0.5 * np.sqrt(N) / np.linalg.norm(Phi @ other)
         assert objective(other) > objective(z)
-
-
-def test_variance_constrained_one_vs_one_has_the_deviation_of_each_pair():
-    model = fit(KreinVCRidgeClassifier, LABELS, multi_class="ovo")
-    Phi, S = oracles.krein_features(C, K_ZZ)
-    Phi_new = oracles.krein_features(C_NEW, K_ZZ)[0]
-    scores = []
-    for a, b in combinations(range(3), 2):
-        rows = np.flatnonzero(np.isin(LABELS, (a, b)))
-        y = np.where(LABELS[rows] == b, 1.0, -1.0)
-        F, T = Phi[rows] - Phi[rows].mean(0), y - y.mean()
-        z = oracles.variance_constrained(F, T, N * np.where(S > 0, *TWO), np.linalg.norm(T))
-        scores.append((Phi_new - Phi[rows].mean(0)) @ z + y.mean())
-    expected = oracles.votes(np.column_stack(scores), 3)
-    np.testing.assert_allclose(model.decision_function(X_NEW), expected, rtol=1e-7, atol=1e-7)
 
 
 # Squared hinge
@@ -382,20 +345,11 @@ def test_svm_with_a_constant_minimises_its_definition(weighted):
     assert relative(f, expected) < 1e-4
 
 
-def test_svm_of_many_classes_is_a_machine_a_class_or_a_pair():
-    ovr = fit(KreinSVC, LABELS, multi_class="ovr", **HINGES).decision_function(X_NEW)
+def test_svm_of_many_classes_is_a_machine_a_class():
+    many = fit(KreinSVC, LABELS, **HINGES).decision_function(X_NEW)
     for j in range(3):
         one = fit(KreinSVC, np.equal(LABELS, j), **HINGES)
-        np.testing.assert_allclose(ovr[:, j], one.decision_function(X_NEW), rtol=1e-7, atol=1e-7)
-    ovo = fit(KreinSVC, LABELS, multi_class="ovo", **HINGES).decision_function(X_NEW)
-    scores = []
-    for a, b in combinations(range(3), 2):
-        rows = np.flatnonzero(np.isin(LABELS, (a, b)))
-        share = N / len(rows)
-        pair = KreinSVC(KERNEL, landmarks=X[Z], lambda_plus=share * HINGE[0],
-                        lambda_minus=share * HINGE[1]).fit(X[rows], LABELS[rows])  # fmt: skip
-        scores.append(pair.decision_function(X_NEW))
-    np.testing.assert_allclose(ovo, oracles.votes(np.column_stack(scores), 3), rtol=1e-6, atol=1e-6)
+        np.testing.assert_allclose(many[:, j], one.decision_function(X_NEW), rtol=1e-7, atol=1e-7)
 
 
 def test_svm_in_exact_mode_solves_its_definition():
@@ -427,7 +381,7 @@ def test_similarity_ridge_is_ridge_on_similarities(intercept):
 
 def test_similarity_ridge_classifier_is_ridge_on_signs():
     reference = Ridge(alpha=N * 0.01).fit(C, np.where(LABELS[:, None] == np.arange(3), 1.0, -1.0))
-    model = SimilarityRidgeClassifier(KERNEL, landmarks=Z, lambda_plus=0.01, multi_class="ovr")
+    model = SimilarityRidgeClassifier(KERNEL, landmarks=Z, lambda_plus=0.01)
     scores = model.fit(X, LABELS).decision_function(X_NEW)
     assert relative(scores, reference.predict(C_NEW)) < 1e-10
 

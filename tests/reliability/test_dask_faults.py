@@ -197,7 +197,7 @@ OPTIONS = {  # parameters of a fit, its targets, and what else it is given
     "leverage": (kl.KreinRidge, {"landmarks": kl.Landmarks(M, "leverage")}, Y, {}),
     "kmeans++": (kl.KreinRidge, {"landmarks": kl.Landmarks(M, "kmeans++")}, Y, {}),
     "probability": (SVC, {**MACHINE, "probability": True}, LABELS, {}),
-    "one-vs-one": (SVC, {**MACHINE, "multi_class": "ovo"}, THREE, {}),
+    "three classes": (SVC, MACHINE, THREE, {}),
     "l1": (SVC, {**MACHINE, "lambda_l1": 1e-2}, LABELS, {}),
     "several kernels": (FRONT, {}, Y, {}),
     "intervals": (kl.KreinRidge, MACHINE, Y, {"conformal": "split"}),

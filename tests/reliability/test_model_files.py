@@ -39,7 +39,7 @@ def strings() -> tuple[Any, Any]:
     X = ["".join(rng.choice(list("abc"), size=rng.integers(1, 6))) for _ in range(18)]
     y = np.array(["a", "b", "c"])[np.arange(18) % 3]
     model = kreinlearn.KreinRidgeClassifier(
-        "levenshtein", similarity="local3", landmarks=9, probability=True, multi_class="ovr",
+        "levenshtein", similarity="local3", landmarks=9, probability=True,
         random_state=0,
     )  # fmt: skip
     return model.fit(X, y), X

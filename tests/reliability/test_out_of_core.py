@@ -550,7 +550,7 @@ made = dict(kernel="delta_gauss", lambda_plus=1e-4, lambda_minus=1e-4, random_st
 KreinSVC(landmarks=20, **made).fit(X[:9000], y[:9000])  # all is imported and compiled
 before = resident("VmRSS")
 room = Resources(memory_budget=f"{budget}MB")
-model = KreinSVC(landmarks=m, resources=room, multi_class="ovr", **made).fit(X, y)
+model = KreinSVC(landmarks=m, resources=room, **made).fit(X, y)
 print(resident("VmHWM") - before, model.n_iter_)
 """
 

@@ -33,7 +33,7 @@ MODELS = {
         None,
     ),
     "classifier": (
-        kl.KreinRidgeClassifier(**GIVEN, multi_class="ovr", class_weight="balanced"),
+        kl.KreinRidgeClassifier(**GIVEN, class_weight="balanced"),
         LABELS,
         W,
     ),
@@ -45,7 +45,7 @@ MODELS = {
 }
 FEW = 4 * TILE + 900  # rows of a machine, which takes many passes; still more than a pool
 SMALLER = {**GIVEN, "landmarks": 20}
-FIXED = {"lambda_plus": 1e-4, "lambda_minus": 1e-3, "multi_class": "ovr"}
+FIXED = {"lambda_plus": 1e-4, "lambda_minus": 1e-3}
 MACHINES = {
     "machine": (kl.KreinSVC(**SMALLER), LABELS[:FEW] == "bb", None),
     "machine of three classes": (kl.KreinSVC(**SMALLER, **FIXED), LABELS[:FEW], W[:FEW]),

@@ -22,7 +22,6 @@ from kreinlearn.data.gaps import gaps_in_words, gaps_of_block, rows_of
 from kreinlearn.data.source import BATCH
 from kreinlearn.data.table import Block, Table, listed
 from kreinlearn.data.writing import TABLES, Write, comma_separated, harmless, table_file
-from kreinlearn.learn.coding import MULTILABEL
 
 ROW = "row"  # the column of row numbers, which is written if rows may be left out
 
@@ -123,7 +122,7 @@ def _check(model: Any, options: argparse.Namespace) -> None:
 def _columns(model: Any, rows: Rows, options: argparse.Namespace) -> dict[str, Any]:
     """Return what is written, by the name of its column; scores are evaluated once."""
     columns: dict[str, Any] = {} if rows.ids is None else {options.id or ROW: rows.ids}
-    if getattr(model, "multi_class_", "") == MULTILABEL:
+    if getattr(model, "multilabel_", False):
         columns |= _label_columns(model, rows, options)
     elif not options.scores:
         columns["prediction"] = model.predict(rows.X)

@@ -87,10 +87,6 @@ class DaskRows(Source):
 
     # A few rows in memory
 
-    def collected(self) -> Objects:
-        """All rows, which do not stay here: those of a column of targets."""
-        return delayed.compute(delayed.task(joined)(self.blocks))
-
     def take(self, numbers: ArrayLike) -> Objects:
         """Rows by number, in the given order; those that are not here yet are fetched.
 

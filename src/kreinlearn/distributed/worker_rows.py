@@ -96,9 +96,6 @@ class WorkerRows(Rows):
     ) -> DaskRows:  # fmt: skip
         return column.mapped(function, dtype, width)
 
-    def collected(self, column: DaskRows) -> Array:  # type: ignore[override]
-        return np.asarray(column.collected())
-
     def require_memory(self, n_bytes: int, budget: float, what: str, remedy: str) -> None:
         """Nothing is required for targets, which stay on the workers.
 

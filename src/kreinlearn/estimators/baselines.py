@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, ClassVar
 
 from kreinlearn.data.memory import Resources
@@ -66,9 +65,6 @@ class SimilarityRidge(IncrementalRegressor):
         The folds of cross-validation: their number, a splitter of scikit-learn, (train, test) pairs
         that test each object at most once, or "loo" (leave one out). None is "loo" if all objects
         are landmarks, and otherwise draws 5 folds.
-    scoring : str, callable or None, default=None
-        A scorer of scikit-learn, or its name, that the penalty is tuned for. None tunes it for the
-        squared error.
     fit_intercept : bool, default=True
         Whether f has a constant term, which is not penalised.
     resources : Resources or None, default=None
@@ -96,11 +92,9 @@ class SimilarityRidge(IncrementalRegressor):
     lambda_plus_ : float
         The penalty that was used, given or tuned.
     cv_loss_ : float
-        The cross-validated squared error, if the penalty was tuned without ``scoring``.
-    cv_score_ : float
-        The cross-validated score, if the penalty was tuned for ``scoring``.
+        The cross-validated squared error, if the penalty was tuned.
     cv_trials_ : ndarray of shape (n_trials, 3)
-        Everything that was tried on all folds: the penalty (twice), and the loss or score. Exists
+        Everything that was tried on all folds: the penalty (twice), and the loss. Exists
         if it was tuned.
     folds_ : array-like of shape (n_samples,)
         The fold of each training object; -1 if it is in every training part. ``np.asarray`` makes
@@ -161,7 +155,6 @@ class SimilarityRidge(IncrementalRegressor):
         similarity: str = "auto",
         lambda_plus: float | str = "auto",
         cv: Any = None,
-        scoring: str | Callable[..., float] | None = None,
         fit_intercept: bool = True,
         resources: Resources | None = None,
         n_jobs: int | None = None,
@@ -174,7 +167,6 @@ class SimilarityRidge(IncrementalRegressor):
         self.similarity = similarity
         self.lambda_plus = lambda_plus
         self.cv = cv
-        self.scoring = scoring
         self.fit_intercept = fit_intercept
         self.resources = resources
         self.n_jobs = n_jobs
@@ -190,8 +182,8 @@ class SimilarityRidgeClassifier(IncrementalClassifier):
     """Ridge classification on similarities to landmarks (SF-LSM), a baseline.
 
     For comparison with ``KreinRidgeClassifier``: the similarities to the landmarks are the
-    features, whatever their signs, and all have the same penalty. Labels become targets +-1, with
-    one column for each class or for each pair of classes. The estimator minimises
+    features, whatever their signs, and all have the same penalty. Labels become targets +-1; of
+    more than two classes each is learned against all others. The estimator minimises
 
     ``mean((y - f(x)) ** 2) + lambda_plus |a|^2`` over ``f(x) = k(x, Z) a + b``
 
@@ -228,11 +220,6 @@ class SimilarityRidgeClassifier(IncrementalClassifier):
         Weights of the classes, as {label: weight}. "balanced" gives all classes the same total
         weight; None leaves the weights of the objects as they are. Probabilities stay those of
         the data, so that ``predict`` may prefer another class than the most probable one.
-    multi_class : {"auto", "ovr", "ovo"}, default="auto"
-        More than two classes: one column for each class against the rest ("ovr"), or one for each
-        pair of classes ("ovo"), with the penalties that are best for "ovr". "auto" takes what has
-        fewer errors in the folds, and "ovr" if all objects are landmarks, or if there are more than
-        32 classes or 8192 objects.
     probability : bool, default=False
         Whether ``predict_proba`` is available. No object is compared twice for it, and nothing is
         fitted again but least squares in folds of the features: a sigmoid, or of more than two
@@ -244,9 +231,6 @@ class SimilarityRidgeClassifier(IncrementalClassifier):
         The folds of cross-validation: their number, a splitter of scikit-learn, (train, test) pairs
         that test each object at most once, or "loo" (leave one out). None is "loo" if all objects
         are landmarks, and otherwise draws 5 folds, or fewer if a class is smaller.
-    scoring : str, callable or None, default=None
-        A scorer of scikit-learn, or its name, that the penalty is tuned for. None tunes it for the
-        squared error.
     fit_intercept : bool, default=True
         Whether f has a constant term, which is not penalised.
     resources : Resources or None, default=None
@@ -268,25 +252,20 @@ class SimilarityRidgeClassifier(IncrementalClassifier):
         The labels, sorted; 0, 1, ... if y is an indicator matrix.
     coef_ : ndarray of shape (n_columns, rank_)
         Coefficients of the features. There is one column for two classes, and otherwise one for
-        each class or pair of classes: see ``multi_class_``.
+        each class or label.
     dual_coef_ : ndarray of shape (n_landmarks_, n_columns)
         Coefficients of the landmarks: the decision values of the columns are
         ``k(x, landmarks_) @ dual_coef_ + intercept_``.
     intercept_ : ndarray of shape (n_columns,)
         The constant term of each column.
-    multi_class_ : str
-        What was used, "ovr" or "ovo"; "ovr" for two classes, and "multilabel" for sets of labels.
-    multi_class_errors_ : dict
-        The error rates of "ovr" and "ovo" in the folds. Exists if ``multi_class="auto"`` compared
-        them.
+    multilabel_ : bool
+        Whether objects have sets of labels.
     lambda_plus_ : float
         The penalty that was used, given or tuned.
     cv_loss_ : float
-        The cross-validated squared error, if the penalty was tuned without ``scoring``.
-    cv_score_ : float
-        The cross-validated score, if the penalty was tuned for ``scoring``.
+        The cross-validated squared error, if the penalty was tuned.
     cv_trials_ : ndarray of shape (n_trials, 3)
-        Everything that was tried on all folds: the penalty (twice), and the loss or score. Exists
+        Everything that was tried on all folds: the penalty (twice), and the loss. Exists
         if it was tuned.
     folds_ : array-like of shape (n_samples,)
         The fold of each training object; -1 if it is in every training part. ``np.asarray`` makes
@@ -347,10 +326,8 @@ class SimilarityRidgeClassifier(IncrementalClassifier):
         similarity: str = "auto",
         lambda_plus: float | str = "auto",
         class_weight: dict[Any, float] | str | None = None,
-        multi_class: str = "auto",
         probability: bool = False,
         cv: Any = None,
-        scoring: str | Callable[..., float] | None = None,
         fit_intercept: bool = True,
         resources: Resources | None = None,
         n_jobs: int | None = None,
@@ -363,10 +340,8 @@ class SimilarityRidgeClassifier(IncrementalClassifier):
         self.similarity = similarity
         self.lambda_plus = lambda_plus
         self.class_weight = class_weight
-        self.multi_class = multi_class
         self.probability = probability
         self.cv = cv
-        self.scoring = scoring
         self.fit_intercept = fit_intercept
         self.resources = resources
         self.n_jobs = n_jobs
@@ -375,5 +350,5 @@ class SimilarityRidgeClassifier(IncrementalClassifier):
 
     @property
     def _recipe(self) -> Recipe:
-        coding = Classes(self.multi_class, self.class_weight)
+        coding = Classes(self.class_weight)
         return Recipe(SquaredError(), coding, SimilarityFeatures(), in_parts=True)

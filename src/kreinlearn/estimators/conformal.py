@@ -34,7 +34,6 @@ from kreinlearn.distributed.selecting import (
     some_rows,
 )
 from kreinlearn.kernels.base import Array, Kernel, Objects, symmetrised
-from kreinlearn.learn.coding import MULTILABEL
 from kreinlearn.learn.folds import TRAINING
 from kreinlearn.learn.groups import groups_for, of_part
 from kreinlearn.learn.stack import two_columns
@@ -340,7 +339,7 @@ def intervals(model: Any, X: Objects, coverage: float) -> Array:  # (n, 2) or (n
 
 def class_sets(model: Any, X: Objects, coverage: float) -> Array:  # (n, c) of bool
     """Sets of classes that cover those of new objects; the predicted class is always in them."""
-    if getattr(model, "multi_class_", None) == MULTILABEL:
+    if getattr(model, "multilabel_", False):
         raise ValueError(
             "predict_set makes sets of classes for objects that have one class, and this model was "
             "fitted to several labels per object; predict gives their labels"

@@ -13,7 +13,6 @@ from kreinlearn.data.tiles import library
 from kreinlearn.distributed.entrance import require_in_memory
 from kreinlearn.estimators.conformal import blocks
 from kreinlearn.kernels.base import Array, Objects
-from kreinlearn.learn.coding import MULTILABEL, class_scores, pairs_of
 
 if TYPE_CHECKING:
     from kreinlearn.estimators.learner import Learner
@@ -44,9 +43,10 @@ class Explanation:
     parts : dict
         What the value is the sum of: "landmarks", the contributions of all landmarks, "constant",
         and for ``KreinClassifier`` also "neighbours", and "clipped", which is what was taken away
-        because it is beyond all scores that were seen in training. If classes are compared in
-        pairs, "votes" is the difference between the decision value, which counts the pairs that a
-        class wins, and the sum of the values of its pairs, which landmarks and constant explain.
+        because it is beyond all scores that were seen in training. ``SpectrumSVC`` compares many
+        classes in pairs: "votes" is the difference between the decision value, which counts the
+        pairs that a class wins, and the sum of the values of its pairs, which landmarks and
+        constant explain.
     reasons : list of Reason
         The landmarks that add most to the value, then those that take most from it; the strongest
         ones come first and last.
@@ -142,7 +142,7 @@ def explain(model: Any, X: Objects, n: int, target: Any = None) -> Explanations:
     for _, _, raw, columns in blocks(model, X):
         K = np.asarray(columns.transformed(raw), dtype=np.float64)
         scores = K @ coefficients + constants
-        beside = parts_beside(model, raw, columns, scores) | votes(model, K, scores)
+        beside = parts_beside(model, raw, columns, scores) | model._beside_explained(K, scores)
         decisions = sum(beside.values(), scale * scores)
         of_class = np.argmax(decisions, axis=1) if chosen is None else np.full(len(K), chosen)
         for i, c in enumerate(of_class):
@@ -183,7 +183,7 @@ def target_number(model: Learner, target: Any) -> int | None:
 
 def has_label_sets(model: Any) -> bool:
     """Whether objects have any number of labels, each of which has a score of its own."""
-    return getattr(model, "multi_class_", None) == MULTILABEL
+    return bool(getattr(model, "multilabel_", False))
 
 
 def named(model: Any, number: int) -> Any:
@@ -194,24 +194,12 @@ def named(model: Any, number: int) -> Any:
 def decision_coefficients(model: Any) -> tuple[Array, Array]:  # (m, c), (c,)
     """Coefficients of the landmarks for the decision value of each class, or for each output.
 
-    Of two classes the value of the first is that of the second with the other sign. Of pairs of
-    classes, the value of a class is the sum of the values of the pairs it is in.
+    Of two classes the value of the first is that of the second with the other sign.
     """
-    W = np.asarray(model.dual_coef_).reshape(model.n_landmarks_, -1)
-    b = np.asarray(model._intercept, dtype=np.float64)
-    classes = getattr(model, "classes_", None)
-    if classes is None or has_label_sets(model):
-        return W, b
-    k = len(classes)
-    if k == 2:
-        signs = np.array([-1.0, 1.0])
-        return W * signs, b * signs
-    if model.multi_class_ == "ovr":
-        return W, b
-    signs = np.zeros((len(b), k))
-    for p, (first, second) in enumerate(pairs_of(k)):
-        signs[p, first], signs[p, second] = -1.0, 1.0
-    return W @ signs, b @ signs
+    W, b = model._explained()
+    two = len(getattr(model, "classes_", ())) == 2 and not has_label_sets(model)
+    signs = np.array([-1.0, 1.0]) if two else 1.0
+    return W * signs, b * signs
 
 
 def scale_of_decision(model: Any) -> float:
@@ -237,19 +225,6 @@ def parts_beside(model: Any, raw: Array, columns: Any, scores: Array) -> dict[st
         two = total.shape[1] == 2 and not has_label_sets(model)
         parts["neighbours"] = total - total[:, ::-1] if two else total
     return parts
-
-
-def votes(model: Any, K: Array, sums: Array) -> dict[str, Array]:
-    """What the votes of pairs of classes add to the sums of their values (b, c), if there are any.
-
-    The decision value of a class is the number of pairs that it wins, and less than half a vote by
-    which the sums of their values break ties.
-    """
-    classes = getattr(model, "classes_", ())
-    if len(classes) <= 2 or model.multi_class_ != "ovo":
-        return {}
-    pairs = K @ np.asarray(model.dual_coef_) + model._intercept
-    return {"votes": class_scores(pairs, len(classes), "ovo") - sums}
 
 
 def range_of(model: Any) -> tuple[Any, Any]:

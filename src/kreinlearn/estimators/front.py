@@ -21,7 +21,7 @@ from kreinlearn.kernels.combine import alike
 from kreinlearn.kernels.fields import columns
 from kreinlearn.kernels.several import Several
 from kreinlearn.kernels.vectors import Gaussian
-from kreinlearn.learn.coding import MULTILABEL, Classes, Coding, Regression
+from kreinlearn.learn.coding import Classes, Coding, Regression
 from kreinlearn.learn.combination import Combination
 from kreinlearn.learn.decision import Decision, expected_class_error, expected_square
 from kreinlearn.learn.fit import Model, Recipe
@@ -42,7 +42,7 @@ class FrontDoor(Learner):
     """What both estimators share: least squares, and no choice that the user has to make."""
 
     similarity = lambda_plus = lambda_minus = "auto"
-    cv = scoring = None
+    cv = None
     fit_intercept = True
     _fitted: ClassVar[tuple[str, ...]] = (
         "expected_error_", "expected_error_std_",
@@ -348,9 +348,8 @@ class KreinClassifier(FrontDoor, KreinClassifierBase):
         tuned). Exists if there was more than one; a saved model does not have it.
     kernel_params_ : dict
         The kernel parameters that were chosen. Exists if ``kernel_params`` is a list or "auto".
-    multi_class_ : str
-        "ovr": the least-squares scores are those of each class against all others; "multilabel" if
-        objects have sets of labels.
+    multilabel_ : bool
+        Whether objects have sets of labels.
     lambda_plus_ : float
         The penalty of the positive space.
     lambda_minus_ : float
@@ -405,7 +404,6 @@ class KreinClassifier(FrontDoor, KreinClassifierBase):
     array([0, 1])
     """
 
-    multi_class = "ovr"
     probability = False
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **CONSTRAINTS,
@@ -444,7 +442,7 @@ class KreinClassifier(FrontDoor, KreinClassifierBase):
 
     @property
     def _recipe(self) -> Recipe:
-        return self._made_of(Classes("ovr", self.class_weight), near=True)
+        return self._made_of(Classes(self.class_weight), near=True)
 
     def _keep_beside(self, model: Model) -> None:
         """Weigh the parts by the log loss of objects that were left out."""
@@ -470,7 +468,7 @@ class KreinClassifier(FrontDoor, KreinClassifierBase):
         objects, columns = self._new_rows(X)
         decision = Decision(
             np.array(list(self.part_weights_.values())), self._range,
-            getattr(self, "_neighbours", None), self.multi_class_ == MULTILABEL,
+            getattr(self, "_neighbours", None), self.multilabel_,
         )  # fmt: skip
 
         def scores(raw: Array, products: Array) -> Array:
@@ -500,7 +498,7 @@ class KreinClassifier(FrontDoor, KreinClassifierBase):
         if (lazy := lazy_result(self, "predict", X)) is not None:
             return lazy
         scores = self._stacked(X)
-        if self.multi_class_ == MULTILABEL:
+        if self.multilabel_:
             return (scores > 0).astype(np.int64)
         return self.classes_[np.argmax(scores, axis=1)]
 
@@ -521,7 +519,7 @@ class KreinClassifier(FrontDoor, KreinClassifierBase):
         if (lazy := lazy_result(self, "decision_function", X)) is not None:
             return lazy
         scores = self._stacked(X)
-        two = scores.shape[1] == 2 and self.multi_class_ != MULTILABEL
+        two = scores.shape[1] == 2 and not self.multilabel_
         return scores[:, 1] - scores[:, 0] if two else scores
 
     def predict_proba(self, X: Objects) -> Any:
@@ -541,7 +539,7 @@ class KreinClassifier(FrontDoor, KreinClassifierBase):
         if (lazy := lazy_result(self, "predict_proba", X)) is not None:
             return lazy
         scores = self._stacked(X)
-        return expit(scores) if self.multi_class_ == MULTILABEL else probabilities(scores)
+        return expit(scores) if self.multilabel_ else probabilities(scores)
 
 
 def say_equal(model: Model, error: float, other: float) -> None:

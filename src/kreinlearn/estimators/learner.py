@@ -25,7 +25,7 @@ from kreinlearn.kernels.base import Array, Kernel, Objects
 from kreinlearn.kernels.dissimilarity import PLUS, TRANSFORMS, shares_of
 from kreinlearn.kernels.several import Several
 from kreinlearn.learn.calibration import calibration_of
-from kreinlearn.learn.coding import MULTILABEL, Encoded, Labels, class_scores, read_targets
+from kreinlearn.learn.coding import Encoded, Labels, read_targets
 from kreinlearn.learn.combination import SCREENING, learn_combination
 from kreinlearn.learn.fit import (
     FitSums,
@@ -78,12 +78,11 @@ class Learner(KreinEstimator):
         "lambda_plus": PENALTY,
         "lambda_minus": [*PENALTY, StrOptions({"equal"})],
         "cv": ["cv_object", StrOptions({"loo"})],
-        "scoring": [str, callable, None],
         "fit_intercept": ["boolean"],
     }
     _fitted: ClassVar[tuple[str, ...]] = (
         *KreinEstimator._fitted, "coef_", "dual_coef_", "intercept_", "lambda_plus_",
-        "lambda_minus_", "cv_loss_", "cv_score_", "cv_trials_", "folds_", "similarity_",
+        "lambda_minus_", "cv_loss_", "cv_trials_", "folds_", "similarity_",
         "kernel_params_", "choices_", "decision_", "signature_", "eigenvalues_", "rank_", "_map",
         "_intercept", "_shift", "_one_output", "_sums", "_fit_sums",
         "_target_unit", "_conformal", "_local", "_own_similarities",
@@ -98,7 +97,7 @@ class Learner(KreinEstimator):
     _target_unit: float = 1.0  # by which targets are divided before they are summed
     _n_chosen: int
     classes_: Array
-    multi_class_: str
+    multilabel_: bool
 
     @property
     def _recipe(self) -> Recipe:
@@ -162,8 +161,6 @@ class Learner(KreinEstimator):
             encoded = self._grouped(encoded, rows, kernel, groups)
         if recipe.held_out:
             _require_two(rows, encoded, name)
-        if recipe.excludes:
-            refuse(self, recipe.excludes, encoded=encoded)
         if isinstance(kernel, Several):
             return cast("T", self._model_of_several(rows, kernel, encoded, recipe, dtype, rng))
         with self._pairs(kernel, rows, dtype, rng) as pairs:
@@ -266,13 +263,12 @@ class Learner(KreinEstimator):
                 assert fitted is not None
                 sums = going_on(pairs, fitted, self._map, spec, rng)
             self._sums, solved = next_part(pairs, encoded, spec, sums, columns, fitted)
-        for name in ("multi_class_errors_", "_conformal"):  # these are of the parts before
-            self.__dict__.pop(name, None)
+        self.__dict__.pop("_conformal", None)  # it is of the parts before
         self._keep_solution(solved)
 
     def _recipe_as_before(self, recipe: Recipe, y: TargetLike) -> Recipe:
         """The recipe of a fitted model: sets of labels stay sets of labels, and classes classes."""
-        if getattr(self, "multi_class_", None) == MULTILABEL:
+        if getattr(self, "multilabel_", False):
             return recipe._replace(coding=Labels(names=self.classes_))
         if hasattr(self, "classes_") and are_label_sets(y):
             raise ValueError(
@@ -329,9 +325,7 @@ class Learner(KreinEstimator):
         for name, value in solution.attributes.items():
             setattr(self, name, value)
         if encoded.classes is not None:
-            self.classes_, self.multi_class_ = encoded.classes, str(solved.multi_class)
-        if solved.multi_class_errors is not None:
-            self.multi_class_errors_ = solved.multi_class_errors
+            self.classes_, self.multilabel_ = encoded.classes, encoded.multilabel
         if "n_iter_" in self._fitted:
             self.n_iter_ = solution.n_iter
         if solution.singular:
@@ -341,8 +335,8 @@ class Learner(KreinEstimator):
             )
         if not solution.converged:
             warn(
-                f"Newton's method did not converge in max_iter={self.max_iter} steps; "
-                "increase max_iter, or the penalties",
+                f"Newton's method did not converge in {solution.n_iter} steps; increase the "
+                "penalties",
                 ConvergenceWarning,
             )
 
@@ -357,14 +351,9 @@ class Learner(KreinEstimator):
         with np.errstate(over="ignore", under="ignore"):  # squares may be out of range
             self.cv_trials_[:, :2] *= root
             self.cv_trials_[:, :2] *= root
-            if self.scoring is None:
-                self.cv_trials_[:, -1] *= unit
-                self.cv_trials_[:, -1] *= unit
-        if self.scoring is None:
-            self.cv_loss_ = float(tuned.loss * unit * unit)
-        else:
-            self.cv_trials_[:, -1] *= -1
-            self.cv_score_ = -tuned.loss
+            self.cv_trials_[:, -1] *= unit
+            self.cv_trials_[:, -1] *= unit
+        self.cv_loss_ = float(tuned.loss * unit * unit)
 
     def _shaped(self, values: Array) -> Array:
         """As scikit-learn has it: without the axis of outputs where y has none."""
@@ -437,6 +426,15 @@ class Learner(KreinEstimator):
         )
         scores += self._intercept.astype(scores.dtype)
         return scores
+
+    def _explained(self) -> tuple[Array, Array]:  # (m, c), (c,)
+        """Coefficients of the landmarks, and constants, that ``explain`` explains."""
+        W = np.asarray(self.dual_coef_).reshape(self.n_landmarks_, -1)
+        return W, np.asarray(self._intercept, dtype=np.float64)
+
+    def _beside_explained(self, K: Array, scores: Array) -> dict[str, Array]:
+        """What decision values have beside these sums ``scores`` (b, c) over the landmarks."""
+        return {}
 
 
 def _require_two(rows: Rows, encoded: Encoded, name: str) -> None:
@@ -595,17 +593,15 @@ class WithProbability:
 
 
 class KreinClassifierBase(ClassifierMixin, Learner):
-    """Labels as targets +-1; of many classes one column per class, or per pair of classes."""
+    """Labels as targets +-1: one column per class, or per label; of two classes one column."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **Learner._parameter_constraints,
         "class_weight": [dict, StrOptions({"balanced"}), None],
-        "multi_class": [StrOptions({"auto", "ovr", "ovo"})],
         "probability": ["boolean"],
     }
     _fitted: ClassVar[tuple[str, ...]] = (
-        *Learner._fitted, "classes_", "multi_class_", "multi_class_errors_", "_calibration",
-        "_n_chosen",
+        *Learner._fitted, "classes_", "multilabel_", "_calibration", "_n_chosen",
     )  # fmt: skip
 
     _calibration: Calibration
@@ -685,8 +681,8 @@ class KreinClassifierBase(ClassifierMixin, Learner):
         """
         if (lazy := lazy_result(self, "predict", X)) is not None:
             return lazy
-        scores = class_scores(self._scores(X), len(self.classes_), self.multi_class_)
-        if self.multi_class_ == MULTILABEL:
+        scores = self._class_scores(X)
+        if self.multilabel_:
             return (scores > 0).astype(np.int64)
         if scores.ndim == 1:
             return self.classes_[(scores > 0).astype(np.intp)]
@@ -709,7 +705,12 @@ class KreinClassifierBase(ClassifierMixin, Learner):
         """
         if (lazy := lazy_result(self, "decision_function", X)) is not None:
             return lazy
-        return class_scores(self._scores(X), len(self.classes_), self.multi_class_)
+        return self._class_scores(X)
+
+    def _class_scores(self, X: Objects) -> Array:  # (n,) or (n, c)
+        """One score per class or label; of two classes that of the second."""
+        scores = self._scores(X)
+        return scores[:, 0] if scores.shape[1] == 1 and not self.multilabel_ else scores
 
     @WithProbability
     def predict_proba(self, X: Objects) -> Any:

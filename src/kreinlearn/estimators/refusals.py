@@ -32,10 +32,6 @@ def _has_splitter(estimator: Any, **_: Any) -> bool:
     return not (cv is None or isinstance(cv, Integral))
 
 
-def _is(name: str, *values: Any) -> Callable[..., bool]:
-    return lambda estimator, **_: getattr(estimator, name, None) in values
-
-
 def _is_given(name: str) -> Callable[..., bool]:
     return lambda estimator, **_: getattr(estimator, name, None) is not None
 
@@ -91,20 +87,9 @@ REFUSALS: dict[str, list[Refusal]] = {
             "partial_fit draws its folds: cv={cv!r} must be an int or None",
         ),
         Refusal(
-            _is_given("scoring"),
-            ValueError,
-            "partial_fit tunes for the squared error, got scoring={scoring!r}; pass scoring=None, "
-            "or fit all data at once",
-        ),
-        Refusal(
-            _is("class_weight", "balanced"),
+            lambda estimator, **_: getattr(estimator, "class_weight", None) == "balanced",
             ValueError,
             'class_weight="balanced" needs all labels at once; pass a dict, or sample_weight',
-        ),
-        Refusal(
-            _is("multi_class", "ovo"),
-            ValueError,
-            'partial_fit learns one column per class; pass multi_class="ovr"',
         ),
         Refusal(
             _has_probability,
@@ -124,27 +109,6 @@ REFUSALS: dict[str, list[Refusal]] = {
             ValueError,
             "class_weight={class_weight!r} weighs classes, and y has several labels per object; "
             "pass class_weight=None, and weights of the objects as sample_weight",
-        ),
-        Refusal(
-            _is("multi_class", "ovo"),
-            ValueError,
-            'multi_class="ovo" compares pairs of classes, and y has several labels per object, '
-            'each of which is learned for itself; pass multi_class="auto"',
-        ),
-    ],
-    "an l1 penalty": [
-        Refusal(
-            lambda estimator, encoded, **_: (
-                estimator.multi_class == "ovo" and len(encoded.classes) > 2
-            ),
-            ValueError,
-            'an l1 penalty learns one column per class; pass multi_class="ovr"',
-        ),
-        Refusal(
-            _is_given("scoring"),
-            ValueError,
-            "scoring={scoring!r} tunes lambda_plus and lambda_minus, and lambda_l1 is tuned for "
-            "the hinge loss; pass scoring=None, or lambda_l1=None",
         ),
     ],
     "rows on workers": [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -131,9 +130,6 @@ class KreinRidge(IncrementalRegressor):
         The folds of cross-validation: their number, a splitter of scikit-learn, (train, test) pairs
         that test each object at most once, or "loo" (leave one out). None is "loo" if all objects
         are landmarks, and otherwise draws 5 folds.
-    scoring : str, callable or None, default=None
-        A scorer of scikit-learn, or its name, that the penalties are tuned for. None tunes them for
-        the squared error.
     fit_intercept : bool, default=True
         Whether f has a constant term, which is not penalised.
     resources : Resources or None, default=None
@@ -163,11 +159,9 @@ class KreinRidge(IncrementalRegressor):
     lambda_minus_ : float
         The penalty of the negative space that was used, given or tuned.
     cv_loss_ : float
-        The cross-validated squared error, if a penalty was tuned without ``scoring``.
-    cv_score_ : float
-        The cross-validated score, if a penalty was tuned for ``scoring``.
+        The cross-validated squared error, if a penalty was tuned.
     cv_trials_ : ndarray of shape (n_trials, 3)
-        Everything that was tried on all folds: both penalties, and the loss or score. With 10,000
+        Everything that was tried on all folds: both penalties, and the loss. With 10,000
         objects in a fold some more is tried on one fold alone. Exists if a penalty was tuned.
     folds_ : array-like of shape (n_samples,)
         The fold of each training object; -1 if it is in every training part. ``np.asarray`` makes
@@ -230,7 +224,6 @@ class KreinRidge(IncrementalRegressor):
         lambda_plus: float | str = "auto",
         lambda_minus: float | str = "auto",
         cv: Any = None,
-        scoring: str | Callable[..., float] | None = None,
         fit_intercept: bool = True,
         resources: Resources | None = None,
         n_jobs: int | None = None,
@@ -244,7 +237,6 @@ class KreinRidge(IncrementalRegressor):
         self.lambda_plus = lambda_plus
         self.lambda_minus = lambda_minus
         self.cv = cv
-        self.scoring = scoring
         self.fit_intercept = fit_intercept
         self.resources = resources
         self.n_jobs = n_jobs
@@ -260,8 +252,8 @@ class KreinRidgeClassifier(IncrementalClassifier):
     """Least-squares classification in a Krein space: targets +-1, one factorisation for all.
 
     For classification with two or more classes; usually the first thing to try, as one
-    factorisation solves for all classes. Labels become targets +-1, with one column for each class
-    or for each pair of classes. The estimator minimises
+    factorisation solves for all classes. Labels become targets +-1; of more than two classes each
+    is learned against all others. The estimator minimises
 
     ``mean((y - f(x)) ** 2) + lambda_plus |f_+|^2 + lambda_minus |f_-|^2``
 
@@ -301,11 +293,6 @@ class KreinRidgeClassifier(IncrementalClassifier):
         Weights of the classes, as {label: weight}. "balanced" gives all classes the same total
         weight; None leaves the weights of the objects as they are. Probabilities stay those of
         the data, so that ``predict`` may prefer another class than the most probable one.
-    multi_class : {"auto", "ovr", "ovo"}, default="auto"
-        More than two classes: one column for each class against the rest ("ovr"), or one for each
-        pair of classes ("ovo"), with the penalties that are best for "ovr". "auto" takes what has
-        fewer errors in the folds, and "ovr" if all objects are landmarks, or if there are more than
-        32 classes or 8192 objects.
     probability : bool, default=False
         Whether ``predict_proba`` is available. No object is compared twice for it, and nothing is
         fitted again but least squares in folds of the features: a sigmoid, or of more than two
@@ -317,9 +304,6 @@ class KreinRidgeClassifier(IncrementalClassifier):
         The folds of cross-validation: their number, a splitter of scikit-learn, (train, test) pairs
         that test each object at most once, or "loo" (leave one out). None is "loo" if all objects
         are landmarks, and otherwise draws 5 folds, or fewer if a class is smaller.
-    scoring : str, callable or None, default=None
-        A scorer of scikit-learn, or its name, that the penalties are tuned for. None tunes them for
-        the squared error.
     fit_intercept : bool, default=True
         Whether f has a constant term, which is not penalised.
     resources : Resources or None, default=None
@@ -341,27 +325,22 @@ class KreinRidgeClassifier(IncrementalClassifier):
         The labels, sorted; 0, 1, ... if y is an indicator matrix.
     coef_ : ndarray of shape (n_columns, rank_)
         Coefficients of the features. There is one column for two classes, and otherwise one for
-        each class or pair of classes: see ``multi_class_``.
+        each class or label.
     dual_coef_ : ndarray of shape (n_landmarks_, n_columns)
         Coefficients of the landmarks: the decision values of the columns are
         ``k(x, landmarks_) @ dual_coef_ + intercept_``.
     intercept_ : ndarray of shape (n_columns,)
         The constant term of each column.
-    multi_class_ : str
-        What was used, "ovr" or "ovo"; "ovr" for two classes, and "multilabel" for sets of labels.
-    multi_class_errors_ : dict
-        The error rates of "ovr" and "ovo" in the folds. Exists if ``multi_class="auto"`` compared
-        them.
+    multilabel_ : bool
+        Whether objects have sets of labels.
     lambda_plus_ : float
         The penalty of the positive space that was used, given or tuned.
     lambda_minus_ : float
         The penalty of the negative space that was used, given or tuned.
     cv_loss_ : float
-        The cross-validated squared error, if a penalty was tuned without ``scoring``.
-    cv_score_ : float
-        The cross-validated score, if a penalty was tuned for ``scoring``.
+        The cross-validated squared error, if a penalty was tuned.
     cv_trials_ : ndarray of shape (n_trials, 3)
-        Everything that was tried on all folds: both penalties, and the loss or score. With 10,000
+        Everything that was tried on all folds: both penalties, and the loss. With 10,000
         objects in a fold some more is tried on one fold alone. Exists if a penalty was tuned.
     folds_ : array-like of shape (n_samples,)
         The fold of each training object; -1 if it is in every training part. ``np.asarray`` makes
@@ -423,10 +402,8 @@ class KreinRidgeClassifier(IncrementalClassifier):
         lambda_plus: float | str = "auto",
         lambda_minus: float | str = "auto",
         class_weight: dict[Any, float] | str | None = None,
-        multi_class: str = "auto",
         probability: bool = False,
         cv: Any = None,
-        scoring: str | Callable[..., float] | None = None,
         fit_intercept: bool = True,
         resources: Resources | None = None,
         n_jobs: int | None = None,
@@ -440,10 +417,8 @@ class KreinRidgeClassifier(IncrementalClassifier):
         self.lambda_plus = lambda_plus
         self.lambda_minus = lambda_minus
         self.class_weight = class_weight
-        self.multi_class = multi_class
         self.probability = probability
         self.cv = cv
-        self.scoring = scoring
         self.fit_intercept = fit_intercept
         self.resources = resources
         self.n_jobs = n_jobs
@@ -452,5 +427,5 @@ class KreinRidgeClassifier(IncrementalClassifier):
 
     @property
     def _recipe(self) -> Recipe:
-        coding = Classes(self.multi_class, self.class_weight)
+        coding = Classes(self.class_weight)
         return Recipe(SquaredError(), coding, in_parts=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 from functools import partial
+from itertools import combinations
 from numbers import Real
 from typing import Any, ClassVar, NamedTuple
 
@@ -13,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.multiclass import _ovr_decision_function
 
 from kreinlearn._warnings import warn
 from kreinlearn.data.memory import Resources
@@ -23,14 +25,7 @@ from kreinlearn.estimators.learner import Keep, KreinClassifierBase, SimilarityN
 from kreinlearn.estimators.ridge import RandomState
 from kreinlearn.kernels.base import Objects
 from kreinlearn.kernels.dissimilarity import AUTO_TRANSFORMS, TRANSFORMS
-from kreinlearn.learn.coding import (
-    Classes,
-    Encoded,
-    class_scores,
-    pairs_of,
-    read_targets,
-    require_two,
-)
+from kreinlearn.learn.coding import Classes, Encoded, read_targets, require_two
 from kreinlearn.learn.combination import compared_on
 from kreinlearn.learn.comparison import ALMOST_ALL, COMPARED
 from kreinlearn.learn.exact import evenly
@@ -130,8 +125,6 @@ class SpectrumSVC(KreinClassifierBase):
         The constant term of each pair of classes.
     support_ : ndarray of shape (n_support,)
         Row numbers of the support vectors. All objects are needed to predict, except with "shift".
-    multi_class_ : str
-        Always "ovo": every pair of classes has a machine of its own.
     C_ : float
         The C that was used, given or tuned.
     C_grid_ : ndarray of shape (7,)
@@ -195,13 +188,13 @@ class SpectrumSVC(KreinClassifierBase):
     _fitted: ClassVar[tuple[str, ...]] = (
         *KreinEstimator._fitted, "classes_", "dual_coef_", "intercept_", "_intercept", "support_",
         "similarity_",
-        "n_iter_", "C_", "C_grid_", "cv_scores_", "folds_", "multi_class_", "_conformal",
-        "_local", "_own_similarities",
+        "n_iter_", "C_", "C_grid_", "cv_scores_", "folds_", "_conformal", "_local",
+        "_own_similarities",
     )  # fmt: skip
 
     # What other classifiers leave open: every object is a landmark.
     landmarks = Landmarks(None, "uniform")
-    probability = False
+    probability = multilabel_ = False
     _works_elsewhere: ClassVar[bool] = False
     _takes_label_sets: ClassVar[bool] = False
 
@@ -236,7 +229,7 @@ class SpectrumSVC(KreinClassifierBase):
 
     @property
     def _recipe(self) -> Recipe:
-        return Recipe(SquaredHinge(), Classes("ovo", self.class_weight))
+        return Recipe(SquaredHinge(), Classes(self.class_weight))
 
     def _fit(
         self, X: Objects, y: TargetLike, sample_weight: WeightLike,
@@ -328,7 +321,6 @@ class SpectrumSVC(KreinClassifierBase):
         self._keep_landmarks(pairs, sample)
         self.support_ = sample.landmarks[solution.alpha.any(axis=1)]
         self.n_iter_ = solution.n_iter
-        self.multi_class_ = "ovo"
         self.C_ = float(self.C) if not isinstance(self.C, str) else whole.unboxed(C)
         if isinstance(self.C, str):
             self.C_grid_ = np.array([whole.unboxed(value) for value in C_GRID])
@@ -352,6 +344,29 @@ class SpectrumSVC(KreinClassifierBase):
             f"{tuned} with an accuracy of {best:.1%}. Pass C={lower:.3g}, which is solved more "
             f"easily and had {score:.1%}"
         )
+
+    # Pairs of classes
+
+    def _class_scores(self, X: Objects) -> Array:
+        return votes_of_pairs(self._scores(X), len(self.classes_))
+
+    def _explained(self) -> tuple[Array, Array]:
+        """Of many classes, the sums of the values of all pairs that each class is in."""
+        W, b = super()._explained()
+        k = len(self.classes_)
+        if k == 2:
+            return W, b
+        signs = np.zeros((len(b), k))
+        for p, (first, second) in enumerate(pairs_of(k)):
+            signs[p, first], signs[p, second] = -1.0, 1.0
+        return W @ signs, b @ signs
+
+    def _beside_explained(self, K: Array, scores: Array) -> dict[str, Array]:
+        """What the votes of pairs add to the sums of their values."""
+        k = len(self.classes_)
+        if k == 2:
+            return {}
+        return {"votes": votes_of_pairs(K @ self.dual_coef_ + self._intercept, k) - scores}
 
     # Choosing C
 
@@ -491,8 +506,20 @@ class Machine:
 
     def decided(self, scores: Array) -> Array:
         """Numbers of classes from the scores of pairs."""
-        scores = class_scores(scores, self.n_classes, "ovo")
+        scores = votes_of_pairs(scores, self.n_classes)
         return (scores > 0).astype(np.intp) if scores.ndim == 1 else np.argmax(scores, axis=1)
+
+
+def pairs_of(n_classes: int) -> list[tuple[int, int]]:
+    """Numbers of the classes of each pair; the second is the positive one."""
+    return list(combinations(range(n_classes), 2))
+
+
+def votes_of_pairs(scores: Array, n_classes: int) -> Array:  # (n, pairs) -> (n,) or (n, n_classes)
+    """How many pairs each class wins, and less than half a vote by which sums break ties."""
+    if n_classes == 2:
+        return scores[:, 0]
+    return np.asarray(_ovr_decision_function(scores > 0, scores, n_classes))
 
 
 def unpacked(svc: SVC) -> tuple[Array, Array]:

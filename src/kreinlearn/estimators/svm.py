@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -21,7 +20,7 @@ class KreinSVC(KreinClassifierBase):
     """Squared-hinge support vector machine in a Krein space.
 
     For classification with two or more classes, by a finite Newton method.
-    Labels become targets +-1, with one column for each class or for each pair of classes. The
+    Labels become targets +-1; of more than two classes each is learned against all others. The
     estimator minimises
 
     ``mean(max(0, 1 - y f(x)) ** 2) + lambda_plus |f_+|^2 + lambda_minus |f_-|^2``
@@ -68,11 +67,6 @@ class KreinSVC(KreinClassifierBase):
         Weights of the classes, as {label: weight}. "balanced" gives all classes the same total
         weight; None leaves the weights of the objects as they are. Probabilities stay those of
         the data, so that ``predict`` may prefer another class than the most probable one.
-    multi_class : {"auto", "ovr", "ovo"}, default="auto"
-        More than two classes: one column for each class against the rest ("ovr"), or one for each
-        pair of classes ("ovo"), with the penalties that are best for "ovr". "auto" takes what has
-        fewer errors in the folds, and "ovr" if all objects are landmarks, or if there are more than
-        32 classes or 8192 objects.
     probability : bool, default=False
         Whether ``predict_proba`` is available. No object is compared twice for it, and nothing is
         fitted again but machines of folds of the features: a sigmoid, or of more than two classes
@@ -84,13 +78,8 @@ class KreinSVC(KreinClassifierBase):
         The folds of cross-validation: their number, a splitter of scikit-learn, or (train, test)
         pairs that test each object at most once. None draws 5 folds, or fewer if a class is
         smaller.
-    scoring : str, callable or None, default=None
-        A scorer of scikit-learn, or its name, that the penalties are tuned for. None tunes them for
-        the squared hinge loss.
     fit_intercept : bool, default=True
         Whether f has a constant term, which is not penalised.
-    max_iter : int, default=1000
-        The largest number of Newton steps; a warning says if they were not enough.
     resources : Resources or None, default=None
         Memory, a store of kernel values on disk, and the precision of vectors, as
         ``Resources(...)``. None is ``Resources()``: a quarter of the free memory, no store, the
@@ -110,17 +99,14 @@ class KreinSVC(KreinClassifierBase):
         The labels, sorted; 0, 1, ... if y is an indicator matrix.
     coef_ : ndarray of shape (n_columns, rank_)
         Coefficients of the features; with an l1 penalty those of the landmarks. There is one column
-        for two classes, and otherwise one for each class or pair of classes: see ``multi_class_``.
+        for two classes, and otherwise one for each class or label.
     dual_coef_ : ndarray of shape (n_landmarks_, n_columns)
         Coefficients of the landmarks: the decision values of the columns are
         ``k(x, landmarks_) @ dual_coef_ + intercept_``.
     intercept_ : ndarray of shape (n_columns,)
         The constant term of each column.
-    multi_class_ : str
-        What was used, "ovr" or "ovo"; "ovr" for two classes, and "multilabel" for sets of labels.
-    multi_class_errors_ : dict
-        The error rates of "ovr" and "ovo" in the folds. Exists if ``multi_class="auto"`` compared
-        them.
+    multilabel_ : bool
+        Whether objects have sets of labels.
     lambda_plus_ : float
         The penalty of the positive space that was used, given or tuned.
     lambda_minus_ : float
@@ -135,11 +121,9 @@ class KreinSVC(KreinClassifierBase):
     n_iter_ : int
         The number of Newton steps, the largest of all columns.
     cv_loss_ : float
-        The cross-validated squared hinge loss, if a penalty was tuned without ``scoring``.
-    cv_score_ : float
-        The cross-validated score, if a penalty was tuned for ``scoring``.
+        The cross-validated squared hinge loss, if a penalty was tuned.
     cv_trials_ : ndarray of shape (n_trials, 3)
-        Everything that was tried: both penalties, and the loss or score. If there are many more
+        Everything that was tried: both penalties, and the loss. If there are many more
         objects than landmarks, the trials are on some of the objects, and the penalties of all
         objects are those of the best trial times a factor. Exists if a penalty was tuned.
     folds_ : array-like of shape (n_samples,)
@@ -195,7 +179,6 @@ class KreinSVC(KreinClassifierBase):
         **KreinClassifierBase._parameter_constraints,
         "cv": ["cv_object"],  # leaving each row out of a machine cannot be done at once
         "lambda_l1": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"}), None],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
     }
     _fitted: ClassVar[tuple[str, ...]] = (
         *KreinClassifierBase._fitted, "n_iter_", "lambda_l1_", "l1_path_", "n_active_landmarks_",
@@ -212,12 +195,9 @@ class KreinSVC(KreinClassifierBase):
         lambda_minus: float | str = "auto",
         lambda_l1: float | str | None = None,
         class_weight: dict[Any, float] | str | None = None,
-        multi_class: str = "auto",
         probability: bool = False,
         cv: Any = None,
-        scoring: str | Callable[..., float] | None = None,
         fit_intercept: bool = True,
-        max_iter: int = 1000,
         resources: Resources | None = None,
         n_jobs: int | None = None,
         random_state: RandomState = None,
@@ -231,12 +211,9 @@ class KreinSVC(KreinClassifierBase):
         self.lambda_minus = lambda_minus
         self.lambda_l1 = lambda_l1
         self.class_weight = class_weight
-        self.multi_class = multi_class
         self.probability = probability
         self.cv = cv
-        self.scoring = scoring
         self.fit_intercept = fit_intercept
-        self.max_iter = max_iter
         self.resources = resources
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -245,7 +222,6 @@ class KreinSVC(KreinClassifierBase):
     @property
     def _recipe(self) -> Recipe:
         if self.lambda_l1 is None:
-            return Recipe(SquaredHinge(self.max_iter), Classes(self.multi_class, self.class_weight))
+            return Recipe(SquaredHinge(), Classes(self.class_weight))
         strength = None if isinstance(self.lambda_l1, str) else float(self.lambda_l1)
-        loss, coding = SparseHinge(self.max_iter, strength), Classes("ovr", self.class_weight)
-        return Recipe(loss, coding, excludes="an l1 penalty")
+        return Recipe(SparseHinge(strength), Classes(self.class_weight))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -75,9 +75,6 @@ class KreinVCRidge(IncrementalRegressor):
         The folds of cross-validation: their number, a splitter of scikit-learn, (train, test) pairs
         that test each object at most once, or "loo" (leave one out), if landmarks are more than
         half of the objects. None draws 5 folds.
-    scoring : str, callable or None, default=None
-        A scorer of scikit-learn, or its name, that the penalties are tuned for. None tunes them for
-        the squared error.
     fit_intercept : bool, default=True
         Whether f has a constant term, which is not penalised.
     resources : Resources or None, default=None
@@ -109,9 +106,7 @@ class KreinVCRidge(IncrementalRegressor):
     radius_ : ndarray of shape (n_outputs,)
         The radius of each output that was used.
     cv_loss_ : float
-        The cross-validated squared error, if a penalty or the radius was tuned without ``scoring``.
-    cv_score_ : float
-        The cross-validated score, if a penalty or the radius was tuned for ``scoring``.
+        The cross-validated squared error, if a penalty or the radius was tuned.
     cv_trials_ : ndarray of shape (n_trials, 4)
         Everything that was tried: both penalties, the multiple of the radius, and the loss or
         score. Exists if one of them was tuned.
@@ -180,7 +175,6 @@ class KreinVCRidge(IncrementalRegressor):
         lambda_minus: float | str = "auto",
         radius: float | str | Sequence[float] = "auto",
         cv: Any = None,
-        scoring: str | Callable[..., float] | None = None,
         fit_intercept: bool = True,
         resources: Resources | None = None,
         n_jobs: int | None = None,
@@ -195,7 +189,6 @@ class KreinVCRidge(IncrementalRegressor):
         self.lambda_minus = lambda_minus
         self.radius = radius
         self.cv = cv
-        self.scoring = scoring
         self.fit_intercept = fit_intercept
         self.resources = resources
         self.n_jobs = n_jobs
@@ -211,8 +204,8 @@ class KreinVCRidgeClassifier(IncrementalClassifier):
     """Variance-constrained least squares in a Krein space, on targets +-1.
 
     For classification with two or more classes, with decision values that vary as much as the
-    targets do. Labels become targets +-1, with one column for each class or for each pair of
-    classes. The estimator minimises
+    targets do. Labels become targets +-1; of more than two classes each is learned against
+    all others. The estimator minimises
 
     ``lambda_plus |f_+|^2 + lambda_minus |f_-|^2 - 2 mean(y f(x))``
 
@@ -256,10 +249,6 @@ class KreinVCRidgeClassifier(IncrementalClassifier):
         Weights of the classes, as {label: weight}. "balanced" gives all classes the same total
         weight; None leaves the weights of the objects as they are. Probabilities stay those of
         the data, so that ``predict`` may prefer another class than the most probable one.
-    multi_class : {"auto", "ovr", "ovo"}, default="auto"
-        More than two classes: one column for each class against the rest ("ovr"), or one for each
-        pair of classes ("ovo"). "auto" takes what has fewer errors in the folds, and "ovr" if there
-        are more than 32 classes or 8192 objects.
     probability : bool, default=False
         Whether ``predict_proba`` is available. No object is compared twice for it, and nothing is
         fitted again but least squares in folds of the features: a sigmoid, or of more than two
@@ -271,9 +260,6 @@ class KreinVCRidgeClassifier(IncrementalClassifier):
         The folds of cross-validation: their number, a splitter of scikit-learn, (train, test) pairs
         that test each object at most once, or "loo" (leave one out), if landmarks are more than
         half of the objects. None draws 5 folds, or fewer if a class is smaller.
-    scoring : str, callable or None, default=None
-        A scorer of scikit-learn, or its name, that the penalties are tuned for. None tunes them for
-        the squared error.
     fit_intercept : bool, default=True
         Whether f has a constant term, which is not penalised.
     resources : Resources or None, default=None
@@ -295,17 +281,14 @@ class KreinVCRidgeClassifier(IncrementalClassifier):
         The labels, sorted; 0, 1, ... if y is an indicator matrix.
     coef_ : ndarray of shape (n_columns, rank_)
         Coefficients of the features. There is one column for two classes, and otherwise one for
-        each class or pair of classes: see ``multi_class_``.
+        each class or label.
     dual_coef_ : ndarray of shape (n_landmarks_, n_columns)
         Coefficients of the landmarks: the decision values of the columns are
         ``k(x, landmarks_) @ dual_coef_ + intercept_``.
     intercept_ : ndarray of shape (n_columns,)
         The constant term of each column.
-    multi_class_ : str
-        What was used, "ovr" or "ovo"; "ovr" for two classes, and "multilabel" for sets of labels.
-    multi_class_errors_ : dict
-        The error rates of "ovr" and "ovo" in the folds. Exists if ``multi_class="auto"`` compared
-        them.
+    multilabel_ : bool
+        Whether objects have sets of labels.
     lambda_plus_ : float
         The penalty of the positive space that was used, given or tuned.
     lambda_minus_ : float
@@ -313,9 +296,7 @@ class KreinVCRidgeClassifier(IncrementalClassifier):
     radius_ : ndarray of shape (n_columns,)
         The radius of each column that was used.
     cv_loss_ : float
-        The cross-validated squared error, if a penalty or the radius was tuned without ``scoring``.
-    cv_score_ : float
-        The cross-validated score, if a penalty or the radius was tuned for ``scoring``.
+        The cross-validated squared error, if a penalty or the radius was tuned.
     cv_trials_ : ndarray of shape (n_trials, 4)
         Everything that was tried: both penalties, the multiple of the radius, and the loss or
         score. Exists if one of them was tuned.
@@ -382,10 +363,8 @@ class KreinVCRidgeClassifier(IncrementalClassifier):
         lambda_minus: float | str = "auto",
         radius: float | str | Sequence[float] = "auto",
         class_weight: dict[Any, float] | str | None = None,
-        multi_class: str = "auto",
         probability: bool = False,
         cv: Any = None,
-        scoring: str | Callable[..., float] | None = None,
         fit_intercept: bool = True,
         resources: Resources | None = None,
         n_jobs: int | None = None,
@@ -400,10 +379,8 @@ class KreinVCRidgeClassifier(IncrementalClassifier):
         self.lambda_minus = lambda_minus
         self.radius = radius
         self.class_weight = class_weight
-        self.multi_class = multi_class
         self.probability = probability
         self.cv = cv
-        self.scoring = scoring
         self.fit_intercept = fit_intercept
         self.resources = resources
         self.n_jobs = n_jobs
@@ -412,5 +389,5 @@ class KreinVCRidgeClassifier(IncrementalClassifier):
 
     @property
     def _recipe(self) -> Recipe:
-        coding = Classes(self.multi_class, self.class_weight)
+        coding = Classes(self.class_weight)
         return Recipe(VarianceConstrained(self.radius), coding, in_parts=True)

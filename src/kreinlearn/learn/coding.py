@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from itertools import combinations
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from sklearn.utils import gen_batches
 from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.multiclass import _ovr_decision_function
 
 from kreinlearn.data.labels import checked_indicator, label_names
 from kreinlearn.data.tiles import TILE
@@ -22,20 +20,11 @@ from kreinlearn.data.validation import (
     labels_of_block,
 )
 from kreinlearn.kernels.base import Array
-from kreinlearn.learn.folds import MANY_ROWS
-from kreinlearn.learn.left_out import LeftOut, SolveRows, left_out_of_splits, with_few_folds
-from kreinlearn.learn.losses.base import Loss
-from kreinlearn.learn.scoring import FoldClassifier, FoldLabels, FoldRegressor
-from kreinlearn.learn.task import Features, FoldRows, Linear, Task
 from kreinlearn.pairs.pairs import unit_near
 from kreinlearn.pairs.rows import Rows
-from kreinlearn.solvers.least_squares import signed_penalty
 from kreinlearn.sums.moments import target_bytes
 
-MOST_COMPARED = 32  # classes: the time of one-vs-one grows with the square of their number
-MULTILABEL = "multilabel"  # beside "ovr" and "ovo": objects have sets of labels
 AT_ONCE = 2**16  # labels that are looked up at a time: what is made on the way takes little room
-COMPARED_ROWS = 4096  # by which one-vs-rest and one-vs-one are compared, at the most
 
 
 class Encoded(NamedTuple):
@@ -88,17 +77,6 @@ class Coding(Protocol):
     ) -> Encoded:
         """The same about the mean and in the unit of other rows, which were seen before."""
 
-    def compares(self, encoded: Encoded) -> bool:
-        """Whether ways of dealing with many classes are compared on a pool of rows."""
-
-    def way(
-        self, task: Task, features: Features, loss: Loss, values: Array
-    ) -> tuple[str | None, dict[str, float] | None]:
-        """How many classes are dealt with, and the errors of both ways if these were compared."""
-
-    def fold_model(self, encoded: Encoded, model: Linear) -> Any:
-        """A small estimator of features, as a scorer wants it."""
-
 
 @dataclass(frozen=True)
 class Regression:
@@ -131,24 +109,11 @@ class Regression:
         Y = rows.mapped(encoded.Y, change, np.float64, encoded.Y.shape[1])
         return encoded._replace(Y=Y, shift=shift, unit=unit)
 
-    def compares(self, encoded: Encoded) -> bool:
-        return False
-
-    def way(
-        self, task: Task, features: Features, loss: Loss, values: Array
-    ) -> tuple[str | None, dict[str, float] | None]:
-        return None, None
-
-    def fold_model(self, encoded: Encoded, model: Linear) -> Any:
-        constant = model.intercept * encoded.unit + encoded.shift
-        return FoldRegressor(model.coef * encoded.unit, constant, encoded.one_output)
-
 
 @dataclass(frozen=True)
 class Classes:
-    """Labels as targets +-1: one column per class (one-vs-rest), or one per pair (one-vs-one)."""
+    """Labels as targets +-1: one column per class, against all others; of two classes one."""
 
-    multi_class: str = "auto"
     class_weight: Any = None
 
     def suited(self, y: Any, classes: Any = None) -> Coding:
@@ -217,27 +182,6 @@ class Classes:
     ) -> Encoded:
         return encoded
 
-    def compares(self, encoded: Encoded) -> bool:
-        assert encoded.classes is not None
-        return self.multi_class == "auto" and 2 < len(encoded.classes) <= MOST_COMPARED
-
-    def way(
-        self, task: Task, features: Features, loss: Loss, values: Array
-    ) -> tuple[str | None, dict[str, float] | None]:
-        if task.Y.shape[1] == 1 or self.multi_class == "ovr":
-            return "ovr", None
-        if self.multi_class == "ovo":
-            return "ovo", None
-        few = task.Y.shape[1] <= MOST_COMPARED and task.n <= MANY_ROWS
-        if not few or features.basis is not None:
-            return "ovr", None  # it streams, and has one eigenbasis for all classes
-        errors = compared_errors(task, features, loss, values)
-        return min(errors, key=lambda name: errors[name]), errors
-
-    def fold_model(self, encoded: Encoded, model: Linear) -> Any:
-        assert encoded.classes is not None
-        return FoldClassifier(model.coef, model.intercept, encoded.classes)
-
 
 @dataclass(frozen=True)
 class Labels(Classes):
@@ -265,18 +209,6 @@ class Labels(Classes):
         self, rows: Rows, encoded: Encoded, w: Any, *, part: bool = False
     ) -> tuple[Any, Array | None]:
         return w, None
-
-    def compares(self, encoded: Encoded) -> bool:
-        return False
-
-    def way(
-        self, task: Task, features: Features, loss: Loss, values: Array
-    ) -> tuple[str | None, dict[str, float] | None]:
-        return MULTILABEL, None
-
-    def fold_model(self, encoded: Encoded, model: Linear) -> Any:
-        assert encoded.classes is not None
-        return FoldLabels(model.coef, model.intercept, encoded.classes)
 
 
 def read_targets(
@@ -324,15 +256,6 @@ def require_two(classes: Array, which: str = "") -> None:
         )
 
 
-def one_vs_rest(labels: Array, n_classes: int, dtype: Any = np.float64) -> Array:
-    """+-1, one column per class; of two classes one column, + for the second."""
-    if n_classes == 2:
-        return np.where(labels[:, None] == 1, dtype(1), dtype(-1))
-    Y = np.full((len(labels), n_classes), -1, dtype)
-    Y[np.arange(len(labels)), labels] = 1
-    return Y
-
-
 def type_of_numbers(k: int) -> np.dtype[Any]:
     """The smallest type of signed integers that has room for the numbers of k classes."""
     return np.min_scalar_type(-max(k, 1))
@@ -347,110 +270,18 @@ def numbers_of(y: Array, classes: Array) -> Array:
 
 
 def targets_of(y: Array, classes: Array) -> Array:
-    """+-1 of labels, as small integers."""
+    """+-1 of labels: one column per class, against the rest; of two classes + for the second."""
     k = len(classes)
-    Y = np.empty((len(y), 1 if k == 2 else k), np.int8)
+    Y = np.full((len(y), 1 if k == 2 else k), -1, np.int8)
     for part in gen_batches(len(y), AT_ONCE):
-        Y[part] = one_vs_rest(numbers_of(y[part], classes), k, np.int8)
+        numbers = numbers_of(y[part], classes)
+        if k == 2:
+            Y[part, 0] = 2 * numbers - 1
+        else:
+            np.put_along_axis(Y[part], numbers[:, None], 1, axis=1)
     return Y
 
 
 def signs_of(indicator: Array) -> Array:
     """+-1 of 1 and 0, as small integers."""
     return np.asarray(2 * indicator - 1, dtype=np.int8)
-
-
-def pairs_of(n_classes: int) -> list[tuple[int, int]]:
-    return list(combinations(range(n_classes), 2))
-
-
-def class_scores(scores: Array, n_classes: int, multi_class: str) -> Array:
-    """One score per class or label, from one column for each of them or per pair of classes."""
-    if multi_class == MULTILABEL:
-        return scores
-    if n_classes == 2:
-        return scores[:, 0]
-    if multi_class == "ovr":
-        return scores
-    return np.asarray(_ovr_decision_function(scores > 0, scores, n_classes))
-
-
-def solve_pairs(task: Task, features: Features, loss: Loss, values: Array) -> Linear:
-    """One column per pair of classes, from the features of all rows."""
-    rows, Phi = task.rows, task.all_features(features)  # which has room for what follows, too
-    labels = rows.collected(rows.mapped(task.Y, largest_of_each, np.intp, None))
-    w = np.ones(task.n) if task.weights is None else rows.collected(task.weights)
-    penalty = w.sum() * signed_penalty(features.map.S, *values[:2])
-    solve = partial(loss.solve_rows, intercept=task.intercept)
-    return one_vs_one(Phi, labels, w, penalty, solve, task.Y.shape[1])
-
-
-def largest_of_each(Y: Array) -> Array:  # (n, q) -> (n,)
-    """The number of the class of each row, whose target is the largest."""
-    return np.argmax(Y, axis=1)
-
-
-def one_vs_one(
-    Phi: Array, labels: Array, w: Array, penalty: Array, solve: SolveRows, n_classes: int
-) -> Linear:
-    """One column per pair of classes, whose second class is the positive one."""
-    members = [np.flatnonzero((labels == c) & (w > 0)) for c in range(n_classes)]
-    pairs = pairs_of(n_classes)
-    total = Linear(np.zeros((Phi.shape[1], len(pairs))), np.zeros(len(pairs)))
-    for p, (a, b) in enumerate(pairs):
-        rows = np.concatenate([members[a], members[b]])
-        if len(rows):
-            y = np.repeat([-1.0, 1.0], [len(members[a]), len(members[b])])[:, None]
-            model = solve(Phi[rows], y, w[rows], penalty)
-            total.coef[:, [p]], total.intercept[[p]] = model.coef, model.intercept
-            total = replace(
-                total,
-                n_iter=max(total.n_iter, model.n_iter),
-                converged=total.converged and model.converged,
-                singular=total.singular or model.singular,
-                attributes=model.attributes,
-            )
-    return total
-
-
-def pairs_left_out(task: Task, features: Features, loss: Loss, values: Array) -> LeftOut:
-    """Scores of the classes by pairs of classes, of rows that were left out."""
-    n_classes = task.Y.shape[1]
-    solve = partial(loss.solve_rows, intercept=task.intercept)
-
-    def score(split: FoldRows, Y: Array, w: Array) -> Array:
-        labels, train = np.argmax(Y, axis=1), split.train
-        penalty = w[train].sum() * signed_penalty(split.S, *values[:2])
-        model = one_vs_one(split.Phi[train], labels[train], w[train], penalty, solve, n_classes)
-        scores = split.Phi[split.valid] @ model.coef + model.intercept
-        return class_scores(scores, n_classes, "ovo")
-
-    return left_out_of_splits(task, with_few_folds(task).splits(features.map), score)
-
-
-def compared_errors(task: Task, features: Features, loss: Loss, values: Array) -> dict[str, float]:
-    """The share of the validated rows that one-vs-rest and one-vs-one get wrong."""
-    splits = task.splits(features.map, most=COMPARED_ROWS)
-    Y, w = task.sampled_targets(splits)
-    labels, n_classes = np.argmax(Y, axis=1), Y.shape[1]
-    solve = partial(loss.solve_rows, intercept=task.intercept)
-    wrong, total = {"ovr": 0.0, "ovo": 0.0}, 0.0
-    for split in splits:
-        total += w[split.valid].sum()
-        for name, model in _both_ways(split, labels, w, values, solve, n_classes).items():
-            scores = split.Phi[split.valid] @ model.coef + model.intercept
-            missed = np.argmax(class_scores(scores, n_classes, name), axis=1) != labels[split.valid]
-            wrong[name] += w[split.valid][missed].sum()
-    return {name: value / total for name, value in wrong.items()}
-
-
-def _both_ways(
-    split: FoldRows, labels: Array, w: Array, values: Array, solve: SolveRows, n_classes: int
-) -> dict[str, Linear]:
-    train = split.train
-    Phi, mine, w = split.Phi[train], labels[train], w[train]
-    penalty = w.sum() * signed_penalty(split.S, *values[:2])
-    return {
-        "ovr": solve(Phi, one_vs_rest(mine, n_classes), w, penalty),
-        "ovo": one_vs_one(Phi, mine, w, penalty, solve, n_classes),
-    }

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from kreinlearn.kernels.base import Array, Kernel
 from kreinlearn.kernels.several import Several
-from kreinlearn.learn.coding import Coding, Encoded, pairs_left_out, solve_pairs
+from kreinlearn.learn.coding import Coding, Encoded
 from kreinlearn.learn.combination import Combination
 from kreinlearn.learn.exact import exact_features, exact_sums, landmarks_by_cost
 from kreinlearn.learn.folds import MAX_FOLDS, are_drawn, draw_folds, rounds_of, warn_of_rare
@@ -19,8 +17,7 @@ from kreinlearn.learn.held_out import HeldOut, held_out
 from kreinlearn.learn.losses.base import Loss
 from kreinlearn.learn.neighbours import NEIGHBOURS
 from kreinlearn.learn.precision import require_learned
-from kreinlearn.learn.scoring import cross_validated_score
-from kreinlearn.learn.search import Tuned, Unknowns, given, pattern_search
+from kreinlearn.learn.search import Tuned, Unknowns, given
 from kreinlearn.learn.similarity import (
     Chosen,
     SimilaritySpec,
@@ -57,7 +54,6 @@ class Parameters(Protocol):
     lambda_plus: Any
     lambda_minus: Any
     cv: Any
-    scoring: Any
     fit_intercept: bool
 
 
@@ -71,7 +67,6 @@ class Recipe(NamedTuple):
     held_out: bool = False  # whether scores of objects by models without them are kept
     near: bool = False  # and the kernel values of these objects, for their neighbours
     in_parts: bool = False  # whether partial_fit may go on from a fit
-    excludes: str = ""  # what the table of refusals calls it, if some options do not go with it
 
 
 @dataclass(frozen=True)
@@ -80,12 +75,10 @@ class LearnSpec:
 
     map: MapSpec
     loss: Loss
-    coding: Coding
     penalties: Unknowns  # as given by the user; None where they are tuned
     similarity: SimilaritySpec
     kind: FeatureKind
     cv: Any = None  # a number of folds, a splitter, "loo", or None for the default
-    scoring: Any = None
     intercept: bool = True
     held_out: bool = False  # whether scores of objects by models without them are kept
     near: bool = False  # and the kernel values of these objects, for their neighbours
@@ -104,21 +97,20 @@ class LearnSpec:
     def is_exact(self, task: Task) -> bool:
         """Whether the problem is solved in the eigenbasis of all objects."""
         positive = all(value is None or value > 0 for value in self.penalties.fixed)
-        return task.exact and self.loss.diagonal and self.scoring is None and positive
+        return task.exact and self.loss.diagonal and positive
 
     @property
     def tunes(self) -> bool:
         """Whether anything is found by cross-validation."""
         return bool(self.unknowns(1.0).free)
 
-    def wants_pool(self, kernel: Kernel, encoded: Encoded) -> bool:
+    def wants_pool(self, kernel: Kernel) -> bool:
         """Whether rows beside the landmarks are looked at before the pass over all rows."""
         transforms = kernel.is_dissimilarity and self.similarity.name == "auto"
         left_out = self.loo and self.tunes
         searches = self.loss.needs_pool and self.tunes
-        chooses = transforms or bool(self.similarity.kernels) or self.coding.compares(encoded)
-        scores = self.scoring is not None or self.held_out
-        return bool(chooses or left_out or searches or scores)
+        chooses = transforms or bool(self.similarity.kernels)
+        return bool(chooses or left_out or searches or self.held_out)
 
 
 def make_spec(
@@ -136,11 +128,10 @@ def make_spec(
     equal = asked.lambda_minus == "equal"
     fixed = (plus, plus if equal else minus)
     wanted = Landmarks.of(asked.landmarks)
-    exact = recipe.loss.diagonal and asked.scoring is None and 0 not in fixed and not part
+    exact = recipe.loss.diagonal and 0 not in fixed and not part
     return LearnSpec(
         known or _map_spec(pairs, wanted, encoded, recipe, exact=exact),
         recipe.loss,
-        recipe.coding,
         Unknowns(fixed, equal),
         SimilaritySpec(
             asked.similarity,
@@ -151,7 +142,6 @@ def make_spec(
         ),
         recipe.kind,
         asked.cv,
-        asked.scoring,
         asked.fit_intercept,
         recipe.held_out,
         recipe.near,
@@ -190,8 +180,6 @@ class Solved:
     root: float  # the unit of the features
     encoded: Encoded
     solution: Linear
-    multi_class: str | None = None
-    multi_class_errors: Mapping[str, float] | None = None
 
 
 @dataclass
@@ -261,24 +249,17 @@ def fit_model(
         kept = spec.loss.keeping(chosen.task, by_fold=by_fold, often=spec.held_out)
     task, features = make_features(chosen.task, spec, by_fold=by_fold, keep=kept)
     loss = spec.loss.prepared(features, encoded, intercept=spec.intercept)
-    tuned = tune_penalties(task, features, loss, spec, encoded)  # folds -> penalties
+    tuned = tune_penalties(task, features, loss, spec)  # folds -> penalties
     loss = loss.settled(tuned.values)
-    way, errors = spec.coding.way(task, features, loss, tuned.values)
-    if way == "ovo":
-        solution = solve_pairs(task, features, loss, tuned.values)
-    else:
-        solution = loss.solve(task, features, tuned.values, kept)
+    solution = loss.solve(task, features, tuned.values, kept)
     if pairs.session.single:
         require_learned(task, tuned.values)
-    model = make_model(task, features, spec, encoded, tuned, Decided(solution, way, errors), chosen)
+    model = make_model(task, features, spec, encoded, tuned, solution, chosen)
     if spec.in_parts:
         model = replace(model, sums=fit_sums(task, features, tuned.values))
     if not spec.held_out:
         return model
-    if way == "ovo":
-        left_out = pairs_left_out(task, features, loss, tuned.values)
-    else:
-        left_out = loss.left_out(task, features, tuned.values, kept, solution)
+    left_out = loss.left_out(task, features, tuned.values, kept, solution)
     compared = chosen.compared or compared_on_landmarks(task, spec.similarity)
     return replace(model, held_out=held_out(task, left_out, compared, near=spec.near))
 
@@ -286,7 +267,7 @@ def fit_model(
 def make_task(pairs: Pairs, encoded: Encoded, spec: LearnSpec) -> Task:
     """Landmarks chosen and rows split."""
     rng, weighted = pairs.session.rng, encoded.weighted
-    wants_pool = pairs.session.single or spec.wants_pool(pairs.kernel, encoded)
+    wants_pool = pairs.session.single or spec.wants_pool(pairs.kernel)
     of_map = replace(spec.map, wants_pool=wants_pool)
     if weighted is not None:
         m = min(of_map.n_landmarks, len(weighted))
@@ -295,7 +276,7 @@ def make_task(pairs: Pairs, encoded: Encoded, spec: LearnSpec) -> Task:
     pairs.probe(sample)
     folds, n_folds = draw_folds(spec.cv, pairs.rows, encoded, rng)
     task = Task(
-        pairs, sample, of_map, spec.kind, rng, encoded.y, encoded.Y, encoded.weights, folds,
+        pairs, sample, of_map, spec.kind, rng, encoded.Y, encoded.weights, folds,
         n_folds, spec.intercept, labels=encoded.labels, groups=encoded.groups,
         equal=encoded.equal,
     )  # fmt: skip
@@ -319,14 +300,6 @@ def require_room_for_stack(task: Task, *, several: bool) -> None:
     )
 
 
-class Decided(NamedTuple):
-    """A model, and how it deals with many classes."""
-
-    model: Linear
-    multi_class: str | None = None
-    errors: Mapping[str, float] | None = None  # of both ways, if the folds have decided
-
-
 def make_features(
     task: Task, spec: LearnSpec, *, by_fold: bool, keep: Any = None
 ) -> tuple[Task, Features]:
@@ -336,42 +309,31 @@ def make_features(
     return task.swept(by_fold=by_fold, keep=keep)
 
 
-def tune_penalties(
-    task: Task, features: Features, loss: Loss, spec: LearnSpec, encoded: Encoded
-) -> Tuned:
-    """The penalties that are given, or those of the smallest loss or of the best score."""
+def tune_penalties(task: Task, features: Features, loss: Loss, spec: LearnSpec) -> Tuned:
+    """The penalties that are given, or those of the smallest loss."""
     unknowns = spec.unknowns(features.unit)
     if not unknowns.free:
         return given(unknowns)
-    tuned = loss.tune(task, features, unknowns, loo=spec.loo)
-    if spec.scoring is None:
-        return tuned
-    fixed = (*unknowns.fixed[:2], *tuned.values[2:])
-    solve = partial(loss.settled(tuned.values).solve_rows, intercept=spec.intercept)
-    model = partial(spec.coding.fold_model, encoded)
-    score = cross_validated_score(task, task.splits(features.map), spec.scoring, solve, model)
-    scale = features.scale(intercept=spec.intercept)
-    return pattern_search(score, scale, replace(unknowns, fixed=fixed), tuned.values)
+    return loss.tune(task, features, unknowns, loo=spec.loo)
 
 
 def make_model(
     task: Task, features: Features, spec: LearnSpec, encoded: Encoded, tuned: Tuned,
-    decided: Decided, chosen: Chosen,
+    solution: Linear, chosen: Chosen,
 ) -> Model:  # fmt: skip
     """The solution in the units of the kernel, with only the landmarks that it needs."""
     sample, columns, feature_map = task.sample, features.columns, features.map
-    needed = decided.model.landmarks
+    needed = solution.landmarks
     if needed is not None:
         sample = sample.with_landmarks(sample.landmarks[needed]).without_other_columns()
         columns, feature_map = task.pairs.evaluator(sample), identity_map(len(needed))
-        coef = decided.model.coef[needed]
-        decided = decided._replace(model=replace(decided.model, coef=coef))
+        solution = replace(solution, coef=solution.coef[needed])
     return Model(
         pairs=task.pairs,
         sample=sample,
         columns=columns,
         map=feature_map.rescaled(features.unit),
-        solved=solved(features.unit, feature_map, spec, encoded, tuned, decided),
+        solved=solved(features.unit, feature_map, spec, encoded, tuned, solution),
         folds=folds_of(task, spec),
         n_chosen=task.spec.n_landmarks,
         chosen=chosen,
@@ -398,10 +360,10 @@ def fit_sums(task: Task, features: Features, values: Array) -> FitSums:
 
 def solved(
     unit: float, feature_map: FeatureMap, spec: LearnSpec, encoded: Encoded, tuned: Tuned,
-    decided: Decided,
+    solution: Linear,
 ) -> Solved:  # fmt: skip
     """Coefficients and penalties in the units of the kernel itself."""
-    solution, root, of_targets = decided.model, spec.kind.root(unit), encoded.unit
+    root, of_targets = spec.kind.root(unit), encoded.unit
     dual = feature_map.W @ solution.coef / unit * of_targets
     with np.errstate(over="ignore"):  # of squared similarities they may be out of range
         penalties = tuned.values[:2] * root * root
@@ -414,6 +376,4 @@ def solved(
         root=root,
         encoded=encoded,
         solution=solution,
-        multi_class=decided.multi_class,
-        multi_class_errors=decided.errors,
     )

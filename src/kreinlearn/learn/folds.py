@@ -28,7 +28,7 @@ BY_FOLDS = 150  # up to which folds judge every similarity; of more, the closed 
 ROUNDS = 2
 EACH = 1.2  # times as many models may be fitted to leave out each object by itself
 REFITS = 150  # objects up to which "loo" makes a similarity anew without each of them
-MANY_ROWS = 8192  # beyond which folds are not drawn for each row, and one-vs-one is not tried
+MANY_ROWS = 8192  # beyond which folds are not drawn for each row
 NAMED_CLASSES = 5  # that a warning names
 TRAINING = -1  # the fold of rows that are in every training part
 

@@ -10,9 +10,8 @@ from dataclasses import replace
 import numpy as np
 
 from kreinlearn.kernels.base import Array
-from kreinlearn.learn.coding import MULTILABEL, Encoded
+from kreinlearn.learn.coding import Encoded
 from kreinlearn.learn.fit import (
-    Decided,
     FitSums,
     LearnSpec,
     Model,
@@ -28,7 +27,7 @@ from kreinlearn.learn.losses.base import Loss
 from kreinlearn.learn.precision import require_learned
 from kreinlearn.learn.search import Tuned, given, tune_apart
 from kreinlearn.learn.similarity import choose_similarity
-from kreinlearn.learn.task import Features, downdated, gram_scale
+from kreinlearn.learn.task import Features, Linear, downdated, gram_scale
 from kreinlearn.nystrom.core import FeatureMap, RowWork
 from kreinlearn.pairs.evaluate import LandmarkColumns
 from kreinlearn.pairs.pairs import Pairs
@@ -64,11 +63,11 @@ def first_part(pairs: Pairs, encoded: Encoded, spec: LearnSpec) -> Model:
     swept, features = task.with_landmarks_trained().swept(by_fold=spec.tunes)
     task = replace(task, sample=swept.sample)
     loss = spec.loss.prepared(features, encoded, intercept=spec.intercept)
-    tuned = tune_penalties(task, features, loss, spec, encoded)
+    tuned = tune_penalties(task, features, loss, spec)
     if pairs.session.single:
         require_learned(task, tuned.values)
-    decided = _decided(features, loss, spec, encoded, tuned)
-    model = make_model(task, features, spec, encoded, tuned, decided, chosen)
+    solution = _solution(features, loss, spec, tuned)
+    model = make_model(task, features, spec, encoded, tuned, solution, chosen)
     rng = pairs.session.rng
     sums = Sums(features.groups, features.map, features.unit, rng, tuned.values)
     return replace(model, sums=sums)
@@ -89,18 +88,14 @@ def next_part(
         features = replace(features, exact_terms=[*parts, last.plus(fitted.terms)])
     loss = spec.loss.prepared(features, encoded, intercept=spec.intercept)
     tuned = _tuned_again(features, loss, spec, sums, pairs.workers)
-    decided = _decided(features, loss, spec, encoded, tuned)
+    solution = _solution(features, loss, spec, tuned)
     sums = replace(sums, groups=groups, values=tuned.values)
-    return sums, solved(sums.unit, sums.map, spec, encoded, tuned, decided)
+    return sums, solved(sums.unit, sums.map, spec, encoded, tuned, solution)
 
 
-def _decided(
-    features: Features, loss: Loss, spec: LearnSpec, encoded: Encoded, tuned: Tuned
-) -> Decided:
+def _solution(features: Features, loss: Loss, spec: LearnSpec, tuned: Tuned) -> Linear:
     whole = features.whole(intercept=spec.intercept)
-    model = loss.settled(tuned.values).solve_sums(whole, features.map.S, tuned.values)
-    of_classes = MULTILABEL if encoded.multilabel else "ovr"
-    return Decided(model, None if encoded.classes is None else of_classes)
+    return loss.settled(tuned.values).solve_sums(whole, features.map.S, tuned.values)
 
 
 def _added(pairs: Pairs, targets: Targets, sums: Sums, columns: LandmarkColumns) -> list[Moments]:

@@ -10,8 +10,7 @@ import numpy as np
 
 from kreinlearn.kernels.base import Array
 from kreinlearn.learn.folds import MAX_FOLDS, TRAINING, random_folds
-from kreinlearn.learn.task import FoldRows, Linear, Task
-from kreinlearn.solvers.least_squares import signed_penalty
+from kreinlearn.learn.task import FoldRows, Task
 
 
 class LeftOut(NamedTuple):
@@ -29,7 +28,6 @@ def joined_by_number(found: Sequence[LeftOut], q: int) -> LeftOut:
     return LeftOut(numbers[order], scores[order])
 
 
-SolveRows = Callable[[Array, Array, Array, Array], Linear]  # Phi, Y, w, penalty
 ScoreSplit = Callable[[FoldRows, Array, Array], Array]  # a split, Y, w -> scores of its valid rows
 
 
@@ -43,18 +41,6 @@ def left_out_of_splits(task: Task, splits: Sequence[FoldRows], score: ScoreSplit
     places = np.concatenate(tested)
     order = np.argsort(places, kind="stable")
     return LeftOut(task.numbers[places[order]], scores[order])
-
-
-def score_split(solve: SolveRows, values: Array) -> ScoreSplit:
-    """The scores of a split by a solver of rows, at given penalties."""
-
-    def score(split: FoldRows, Y: Array, w: Array) -> Array:
-        train = split.train
-        penalty = w[train].sum() * signed_penalty(split.S, *values[:2])
-        model = solve(split.Phi[train], Y[train].astype(np.float64), w[train], penalty)
-        return np.asarray(split.Phi[split.valid] @ model.coef + model.intercept)
-
-    return score
 
 
 def with_few_folds(task: Task) -> Task:

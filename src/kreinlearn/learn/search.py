@@ -32,7 +32,6 @@ STEPS = 12  # iterations of one descent
 UNTRUSTED = 4.5  # decades above the smallest penalty, up to which a given start is not trusted
 APART_ERRORS = 2.0  # standard errors by which several penalties must beat a single one
 TIE_STEPS = 4  # larger penalties that are tried
-PATTERN_STEPS = (1.0, 0.5, 0.25)  # decades, where the criterion has no gradient
 WORSE = 10.0  # times the largest loss so far: the loss of a trial that is lost to rounding
 HUGE = float(np.finfo(np.float64).max) / 1e10
 TINY = float(np.finfo(np.float64).tiny)
@@ -383,36 +382,3 @@ def _together(*trials: Array) -> Array:
     """All trials, each of them once."""
     rows = {row.tobytes(): row for part in trials for row in part}
     return np.array(list(rows.values()))
-
-
-def pattern_search(
-    score: Callable[[Array], float], scale: float, unknowns: Unknowns, start: Array
-) -> Tuned:
-    """The values of the largest score, which has no gradient; loss and trials are -score.
-
-    Each coordinate is moved up and down by a decade, then by a half and by a quarter of one. Larger
-    penalties are tried first and win ties.
-    """
-    free = unknowns.free
-    low, high = unknowns.bounds(scale)
-    trials: dict[tuple[float, ...], float] = {}
-
-    def tried(x: Array) -> float:
-        key = tuple(np.round(x, 9))
-        if key not in trials:
-            trials[key] = float(score(unknowns.values(x)))
-        return trials[key]
-
-    x = np.clip(np.log(start[free]), low, high)
-    best = tried(x)
-    for step in np.log(10) * np.array(PATTERN_STEPS):
-        moved = True
-        while moved:
-            moved = False
-            for move in step * np.vstack([np.eye(len(free)), -np.eye(len(free))]):
-                trial = np.clip(x + move, low, high)
-                better = tried(trial)
-                if better > best or (better == best and trial.sum() > x.sum()):
-                    x, best, moved = trial, better, True
-    rows = [np.append(unknowns.values(np.array(key)), -value) for key, value in trials.items()]
-    return Tuned(unknowns.values(x), -best, np.array(rows))

@@ -14,7 +14,7 @@ from kreinlearn.kernels.base import Array, symmetrised
 from kreinlearn.kernels.dissimilarity import make_transform, refit
 from kreinlearn.learn.folds import TRAINING, as_groups, with_fold
 from kreinlearn.learn.search import HeldOutLoss, MeanLoss, Tuned, Unknowns
-from kreinlearn.nystrom.core import FeatureKind, FeatureMap, fill_rows, one_shot, sweep
+from kreinlearn.nystrom.core import FeatureKind, FeatureMap, one_shot, sweep
 from kreinlearn.nystrom.landmarks import MapSpec
 from kreinlearn.pairs.evaluate import LandmarkColumns, places_of, scaled
 from kreinlearn.pairs.pairs import Pairs, Sample
@@ -192,7 +192,6 @@ class Task:
     spec: MapSpec
     kind: FeatureKind
     rng: np.random.Generator
-    y: Any  # as given: (n,) or (n, q)
     Y: Any  # (n, q) targets; they may be elsewhere, as the rows may
     weights: Any  # (n,), or None if all are 1
     folds: Any  # (n,) fold numbers
@@ -411,22 +410,6 @@ class Task:
     def sampled_features(self, feature_map: FeatureMap) -> Array:
         """Phi of the rows of the sample that belong to X."""
         return self.sample.scaled[self.sample.inside] @ feature_map.W
-
-    def all_features(self, features: Features) -> Array:
-        """Phi of all rows, in memory: rows of the sample are not evaluated again.
-
-        MemoryError says that there is no room for it with a label and a weight of each row.
-        """
-        n, r = self.n, len(features.map.S)
-        self.pairs.require_memory(
-            8 * n * (r + 2), f"one-vs-one holds features, {n} x {r}, with labels and weights, and",
-            'pass multi_class="ovr", or raise Resources(memory_budget=...)',
-        )  # fmt: skip
-        Phi, W, unit = np.empty((n, r)), features.map.W, features.unit
-        Phi[self.numbers] = self.sampled_features(features.map)
-        again = lambda C: scaled(C, unit) @ W  # noqa: E731
-        fill_rows(self.pairs, self.sample, features.columns, Phi, again, "rows again")
-        return Phi
 
     def tuned_before(self, unknowns: Unknowns) -> Tuned | None:
         """Least-squares penalties, if the choice of the similarity has found them already."""

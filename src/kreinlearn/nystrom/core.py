@@ -526,22 +526,6 @@ class TileWork:
         return C
 
 
-def fill_rows(
-    pairs: Pairs, sample: Sample, columns: LandmarkColumns, out: Array,
-    function: Callable[[Array], Array], what: str,
-) -> None:  # fmt: skip
-    """out[i] = function(C_i) of all rows that are not in the sample."""
-    here, width = sample.rows[sample.rows >= 0], int(sample.used.sum())
-    progress, others = pairs.session.progress, pairs.n - len(here)
-
-    def seen(numbers: Array, _: Array) -> None:
-        progress.add(len(numbers), len(numbers) * width)
-
-    with progress.step(what, others, others * width):
-        work = TileWork(columns, sample.landmarks, 1.0)
-        pairs.rows.map(work, function, out, here, workers=pairs.workers, seen=seen)
-
-
 # Kinds of features
 
 

@@ -14,9 +14,9 @@ from kreinlearn.nystrom.core import (
     EPS,
     WHITEN_RTOL,
     FeatureMap,
+    TileWork,
     core_rank,
     eigen_map,
-    fill_rows,
     fit_core,
     landmark_map,
     one_shot,
@@ -157,7 +157,14 @@ def all_columns(pairs: Pairs, sample: Sample, method: str) -> Array:  # (n, m)
     here = sample.rows[sample.rows >= 0]
     C = np.empty((n, m))
     C[here] = sample.C[sample.inside]
-    fill_rows(pairs, sample, pairs.evaluator(sample), C, lambda values: values, "kernel rows")
+    others, width, progress = n - len(here), int(sample.used.sum()), pairs.session.progress
+
+    def seen(numbers: Array, _: Array) -> None:
+        progress.add(len(numbers), len(numbers) * width)
+
+    with progress.step("kernel rows", others, others * width):
+        work = TileWork(pairs.evaluator(sample), sample.landmarks, 1.0)
+        pairs.rows.map(work, lambda C: C, C, here, workers=pairs.workers, seen=seen)
     return C
 
 

@@ -177,10 +177,6 @@ class Rows:
         """
         return function(column)
 
-    def collected(self, column: Array) -> Array:
-        """Targets or weights of all rows, in this process."""
-        return np.asarray(column)
-
     def require_memory(self, n_bytes: int, budget: float, what: str, remedy: str) -> None:
         """Raise MemoryError before something of all rows that does not fit the budget here."""
         require_memory(n_bytes, budget, what, remedy)

@@ -41,7 +41,7 @@ PAPER, DEFAULTS, FEW, EXACT = "paper", "defaults", "few landmarks", "exact"
 LARGE = 2000  # objects above which only OURS are run at their defaults
 EXACT_MOST = 1000  # most objects of a set for the methods without approximation
 PROBE = 8  # polygons that are made to learn what such a set is like
-CHOSEN = ("similarity_", "multi_class_", "lambda_plus_", "lambda_minus_", "relative_C_", "C_")
+CHOSEN = ("similarity_", "lambda_plus_", "lambda_minus_", "relative_C_", "C_")
 DISSIMILARITIES = "precomputed_dissimilarity"
 
 
@@ -163,7 +163,7 @@ def scheme(where: Place, fold: int, ranks: Sequence[int], apart: bool) -> list[R
         Z = paper_landmarks(here.split.M_train, k, seed)
         for target in here.targets(apart):
             for method in LEARNERS:  # their core is plain by default
-                model = classifier(method, seed, Z, "precomputed", multi_class="ovr")
+                model = classifier(method, seed, Z, "precomputed")
                 rows.append(here.measured(Cell(method, PAPER, k), model, target, matrices))
     return rows
 
@@ -188,8 +188,7 @@ def defaults(where: Place, fold: int, method: str) -> list[Row]:
 
 def exact(where: Place, fold: int, method: str) -> list[Row]:
     """Every training object is a landmark; FLIP is the Krein SVM of Loosli and others."""
-    settings = {} if method == FLIP else {"multi_class": "ovr"}
-    model = classifier(method, where.scale.seed, None, similarity="squared", **settings)
+    model = classifier(method, where.scale.seed, None, similarity="squared")
     return [where.fold(fold).measured(Cell(method, EXACT), model, ALL)]
 
 

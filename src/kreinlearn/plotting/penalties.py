@@ -227,7 +227,7 @@ def _judged_by_default(model: Learner, sample_weight: ArrayLike | None) -> bool:
     weighted = len(model.folds_) if sample_weight is None else np.count_nonzero(sample_weight)
     every = model.landmark_indices_ is not None and len(model.landmark_indices_) == weighted
     by_folds = isinstance(model, KreinSVC | KreinVCRidge | KreinVCRidgeClassifier)
-    return model.cv is None and model.scoring is None and every and plain and not by_folds
+    return model.cv is None and every and plain and not by_folds
 
 
 def _as_fitted(model: Learner, sample_weight: ArrayLike | None = None) -> Learner:
@@ -236,7 +236,7 @@ def _as_fitted(model: Learner, sample_weight: ArrayLike | None = None) -> Learne
     wanted = model.landmarks if isinstance(model.landmarks, Landmarks) else Landmarks()
     landmarks = model.landmarks_ if indices is None else indices
     chosen: dict[str, object] = {
-        "lambda_plus": "auto", "lambda_minus": "auto", "scoring": None, "random_state": 0,
+        "lambda_plus": "auto", "lambda_minus": "auto", "random_state": 0,
         "landmarks": replace(wanted, n=landmarks, scheme="auto"),
     }  # fmt: skip
     for name in ("similarity", "kernel_params", "radius"):

@@ -18,35 +18,6 @@ def ridge(G: Array, B: Array, penalty: Array) -> Solution:
     return Solution(factor.solve(B), singular=factor.singular)
 
 
-def ridge_rows(
-    Phi: Array, Y: Array, w: Array, penalty: Array, *, intercept: bool = True
-) -> tuple[Array, Array]:
-    """Coefficients (r, q) and intercept (q,) from rows; every penalty must be positive.
-
-    With fewer rows than features the (n, n) dual problem is solved. The intercept is not
-    penalised.
-    """
-    n, r = Phi.shape
-    F, T, mean, ybar = _weighted_rows(Phi, Y, w, intercept)
-    if n < r:
-        dual = Factor((F / penalty) @ F.T, np.ones(n))
-        Z = (F / penalty).T @ dual.solve(T)
-    else:
-        Z = Factor(F.T @ F, penalty).solve(F.T @ T)
-    return Z, ybar - mean @ Z
-
-
-def _weighted_rows(
-    Phi: Array, Y: Array, w: Array, intercept: bool
-) -> tuple[Array, Array, Array, Array]:
-    """Features and targets, centred if there is an intercept, times sqrt(w); and their means."""
-    mean, ybar = w @ Phi / w.sum(), w @ Y / w.sum()
-    if not intercept:
-        mean, ybar = np.zeros_like(mean), np.zeros_like(ybar)
-    root = np.sqrt(w)[:, None]
-    return root * (Phi - mean), root * (Y - ybar), mean, ybar
-
-
 class LeaveOneOut:
     """Ridge regression tested on each row in turn: a ``FoldLoss`` with as many folds as rows.
 
@@ -59,7 +30,10 @@ class LeaveOneOut:
         # (n, r), (n, q), (n,) weights, (n,) bool, (r,) int
         self.n, self.n_valid = w.sum(), float(w[tested].sum())
         self.tested, self.groups = tested, groups
-        self.F, self.T, _, _ = _weighted_rows(Phi, Y, w, intercept)
+        root = np.sqrt(w)[:, None]
+        if intercept:
+            Phi, Y = Phi - w @ Phi / self.n, Y - w @ Y / self.n
+        self.F, self.T = root * Phi, root * Y
         self.G, self.B = self.F.T @ self.F, self.F.T @ self.T
         self.constant = w / self.n if intercept else 0.0  # leverage of the intercept
 

@@ -34,11 +34,10 @@ MODELS = {
     "two outputs": (kl.KreinRidge(**GIVEN), np.column_stack([Y, X[:, 2]])),
     "given penalties": (kl.KreinRidge(**GIVEN, lambda_plus=1e-3, lambda_minus=1e-2), Y),
     "least-squares core": (kl.KreinRidge(**with_landmarks(15, core="ls", rank=9)), Y),
-    "loss of a score": (kl.KreinRidge(**GIVEN, scoring="neg_mean_absolute_error"), Y),
     "widths chosen": (kl.KreinRidge(**with_landmarks(15, "uniform"), kernel_params="auto"), Y),
-    "classifier": (kl.KreinRidgeClassifier(**GIVEN, multi_class="ovr"), LABELS),
+    "classifier": (kl.KreinRidgeClassifier(**GIVEN), LABELS),
     "balanced": (
-        kl.KreinRidgeClassifier(**GIVEN, multi_class="ovr", class_weight="balanced"),
+        kl.KreinRidgeClassifier(**GIVEN, class_weight="balanced"),
         LABELS,
     ),
     "variance": (kl.KreinVCRidge(**GIVEN), Y),
@@ -119,7 +118,7 @@ def test_a_frame_has_names_and_unknown_lengths():
     assert np.isnan(found.shape[0])
     with pytest.raises(ValueError, match="feature names should match"):
         model.predict(lazy[["v", "u", "w"]]).compute()
-    labelled = kl.KreinRidgeClassifier(**GIVEN, multi_class="ovr").fit(lazy[["u"]], lazy["z"])
+    labelled = kl.KreinRidgeClassifier(**GIVEN).fit(lazy[["u"]], lazy["z"])
     assert list(labelled.classes_) == ["a", "bb", "c"]
     with pytest.raises(ValueError, match="could not convert string"):
         model.fit(lazy[["u", "z"]], lazy["y"])

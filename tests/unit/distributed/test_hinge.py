@@ -58,12 +58,11 @@ def keeping(monkeypatch, keep):
 MODELS = {
     "tuned": ({}, X, TWO, False),
     "weights": ({**FIXED}, X, TWO, True),
-    "three classes": ({**FIXED, "multi_class": "ovr"}, X, THREE, False),
-    "balanced": ({"multi_class": "ovr", "class_weight": "balanced"}, X, THREE, True),
+    "three classes": ({**FIXED}, X, THREE, False),
+    "balanced": ({"class_weight": "balanced"}, X, THREE, True),
     "no intercept": ({**FIXED, "fit_intercept": False}, X, TWO, False),
     "least-squares core": ({"landmarks": Landmarks(M, core="ls", rank=9)}, X, TWO, True),
     "no penalty": ({**FREE, "landmarks": Landmarks(M, rank=5)}, X, TWO, False),
-    "scoring": ({"scoring": "accuracy"}, X, TWO, False),
     "float32": ({**FIXED}, X.astype(np.float32), TWO, False),
     "distances": ({**FIXED, "kernel": "euclidean", "similarity": "squared"}, X, TWO, False),
 }
@@ -88,7 +87,6 @@ def test_the_machine_is_that_of_rows_in_memory(name, keep, monkeypatch):
     close(there.intercept_, wanted[1])
     close(there.lambda_plus_, wanted[2])
     assert there.n_iter_ >= wanted[3] >= 1  # rows in memory are foreseen, those on workers are not
-    assert there.multi_class_ == "ovr"
     np.testing.assert_array_equal(there.predict(array(A)).compute(), predicted)
     assert set(vars(there)) <= {*there.get_params(), *there._fitted}  # no rows stay behind
 
@@ -120,13 +118,6 @@ def test_memory_and_threads_change_no_bit_of_rows_in_memory():
     assert len(found) == 2
 
 
-def test_many_classes_on_workers_are_one_against_the_rest():
-    """As for least squares there is one column per class; pairs would need features of all rows."""
-    model = kl.KreinSVC(**GIVEN, **FIXED)
-    assert model.fit(array(X), array(THREE)).multi_class_ == "ovr"
-    assert not hasattr(model, "multi_class_errors_")
-
-
 def test_all_rows_may_be_in_the_sample():
     """With many landmarks the rows to choose them from are all there are: none is on workers."""
     n, landmarks = 3000, Landmarks(310, "uniform", rank=20, pool=1000)
@@ -156,7 +147,7 @@ def fitted(y, monkeypatch, **changed):
         patch.setattr(hinge.DaskMargins, "_goals", recorded_goals)
         for name, value in changed.items():
             patch.setattr(hinge, name, value)
-        model = kl.KreinSVC(**GIVEN, **FIXED, multi_class="ovr").fit(array(X), array(y), array(W))
+        model = kl.KreinSVC(**GIVEN, **FIXED).fit(array(X), array(y), array(W))
     return model, asked
 
 

@@ -133,10 +133,10 @@ def test_the_routes_that_hold_all_values_take_them_from_workers(method):
 MACHINES = {
     "probabilities": ({"probability": True}, TWO, []),
     "probabilities of three classes": (
-        {"probability": True, "multi_class": "ovr"}, LABELS, [SOME],
+        {"probability": True}, LABELS, [SOME],
     ),
     "l1": ({"lambda_plus": 0.0, "lambda_minus": 0.0, "lambda_l1": 1e-3}, TWO, []),
-    "l1 of three classes": ({"lambda_l1": "auto", "multi_class": "ovr"}, LABELS, [W]),
+    "l1 of three classes": ({"lambda_l1": "auto"}, LABELS, [W]),
     "l1 and probabilities": ({"lambda_l1": 1e-3, "probability": True}, TWO, []),
 }  # fmt: skip
 
@@ -191,20 +191,16 @@ def test_without_room_for_all_values_probabilities_are_those_of_a_sample():
 def test_rare_classes_are_spread_over_folds_as_in_one_process():
     y = np.array(LABELS, dtype="U5")
     y[[3, 2500, 2501, 6000, N - 1]], y[[70, 9000]] = "rare", "least"
-    here, there = both(kl.KreinRidgeClassifier(**GIVEN, multi_class="ovr"), y)
+    here, there = both(kl.KreinRidgeClassifier(**GIVEN), y)
     np.testing.assert_array_equal(np.asarray(there["folds_"]), np.asarray(here["folds_"]))
     assert len(set(np.asarray(there["folds_"])[y == "rare"])) == 5
     close(there["dual_coef_"], here["dual_coef_"])
     assert there["lambda_plus_"] == pytest.approx(here["lambda_plus_"], rel=1e-10)
 
 
-# Pairs of classes, and several kernels
+# Several kernels
 
 OTHERS = {
-    "pairs of classes": (kl.KreinRidgeClassifier(**GIVEN, multi_class="ovo"), LABELS, [SOME]),
-    "machines of pairs": (
-        kl.KreinSVC(**GIVEN, **FIXED, multi_class="ovo", probability=True), LABELS, [],
-    ),
     "several distances": (
         kl.KreinClassifier(**{**GIVEN, "kernel": ["euclidean", "manhattan"]}), LABELS, [SOME],
     ),
@@ -219,22 +215,11 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("name", OTHERS)
-def test_pairs_of_classes_and_several_kernels_are_as_in_one_process(name):
+def test_several_kernels_are_as_in_one_process(name):
     model, y, weights = OTHERS[name]
     here, there = both(model, y, *weights)
     close(there["dual_coef_"], here["dual_coef_"])
     close(there["intercept_"], here["intercept_"])
     assert there.keys() == here.keys()
-    found = ["multi_class_"] if "classes_" in here else []
-    found += ["kernel_weights_", "expected_error_"] if name.startswith("several") else []
-    for attribute in found:
+    for attribute in ("kernel_weights_", "expected_error_"):
         assert there[attribute] == here[attribute]
-
-
-@pytest.mark.parametrize("columns", [-3, 1], ids=["features", "labels and weights"])
-def test_features_of_all_rows_and_what_belongs_to_them_are_within_the_budget(columns):
-    model = kl.KreinRidgeClassifier(**with_landmarks(40, pool=600), multi_class="ovo")
-    rank = model.fit(array(X), array(LABELS)).rank_
-    model.set_params(resources=Resources(memory_budget=8 * N * (rank + columns)))
-    with pytest.raises(MemoryError, match=r'one-vs-one holds features.*multi_class="ovr"'):
-        model.fit(array(X), array(LABELS))

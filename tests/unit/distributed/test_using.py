@@ -23,7 +23,7 @@ from tests.unit.distributed.lazy import (
 
 
 def test_nothing_is_computed_before_it_is_asked_for():
-    model = kl.KreinRidgeClassifier(**GIVEN, multi_class="ovr").fit(X, LABELS)
+    model = kl.KreinRidgeClassifier(**GIVEN).fit(X, LABELS)
     features = kl.KreinNystroem(**GIVEN).fit(X)
     lazy = array(X)
 

@@ -57,7 +57,7 @@ def test_folds_are_fits_of_the_whole_procedure():
 CLASSIFIERS = [
     kl.KreinClassifier("gaussian", random_state=0),
     kl.KreinRidgeClassifier("gaussian", **GIVEN),
-    kl.KreinRidgeClassifier("gaussian", multi_class="ovo", landmarks=30, **GIVEN),
+    kl.KreinRidgeClassifier("gaussian", landmarks=30, **GIVEN),
     kl.KreinVCRidgeClassifier("gaussian", landmarks=30, random_state=0),
     kl.KreinSVC("gaussian", **GIVEN),
     kl.SimilarityRidgeClassifier("gaussian", lambda_plus=0.01, random_state=0),

@@ -43,8 +43,6 @@ def near(found, wanted):
 @pytest.mark.parametrize("two", [False, True])
 def test_contributions_add_up_to_the_decision(model, two):
     y = np.where(LABELS == "low", "low", "high") if two else LABELS
-    if "multi_class" in model.get_params():
-        model.set_params(multi_class="ovr")
     model.fit(X, y)
     found = model.explain(NEW, n=len(X))
     near([one.value for one in found], decision_of_predicted(model, NEW))
@@ -61,8 +59,7 @@ def test_contributions_add_up_to_the_decision(model, two):
 
 
 def test_pairs_of_classes_are_summed():
-    model = kl.KreinRidgeClassifier("gaussian", landmarks=20, multi_class="ovo", **GIVEN)
-    model.fit(X, LABELS)
+    model = kl.SpectrumSVC("gaussian", C=1.0, random_state=0).fit(X, LABELS)
     pairs = model._scores(NEW)
     predicted = np.searchsorted(model.classes_, model.predict(NEW))
     wanted = [
@@ -76,11 +73,6 @@ def test_pairs_of_classes_are_summed():
     sums = [one.parts["landmarks"] + one.parts["constant"] for one in found]
     near(sums, np.array(wanted))
     near([one.value for one in found], decision_of_predicted(model, NEW))
-
-
-def test_a_machine_of_pairs():
-    model = kl.SpectrumSVC("gaussian", C=1.0, random_state=0).fit(X, LABELS)
-    near([one.value for one in model.explain(NEW)], decision_of_predicted(model, NEW))
 
 
 @pytest.mark.parametrize(
@@ -122,7 +114,7 @@ def test_regression_and_its_outputs():
 
 
 def test_a_class_that_is_not_predicted():
-    model = kl.KreinRidgeClassifier("gaussian", multi_class="ovr", **GIVEN).fit(X, LABELS)
+    model = kl.KreinRidgeClassifier("gaussian", **GIVEN).fit(X, LABELS)
     found = model.explain(NEW, target="middle")
     near([one.value for one in found], model.decision_function(NEW)[:, 2])
     with pytest.raises(ValueError, match="'none' is no class of the model"):

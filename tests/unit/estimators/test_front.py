@@ -114,7 +114,7 @@ def test_of_distances_the_decision_is_the_weighted_sum_of_its_parts(
     same = {"lambda_plus": model.lambda_plus_, "lambda_minus": model.lambda_minus_}
     paper = KreinRidgeClassifier(
         "precomputed_dissimilarity", similarity=model.similarity_, landmarks=landmarks,
-        multi_class="ovr", **same,
+        **same,
     ).fit(D, y)  # fmt: skip
     Z = model.landmark_indices_
     numbers = np.searchsorted(model.classes_, y)[Z]
@@ -208,7 +208,7 @@ def test_the_expected_error_of_a_classification_is_that_of_everything_found_anew
     numbers, q = np.searchsorted(model.classes_, y), len(model.classes_)
 
     def paper(*args: Any, **params: Any) -> Any:
-        return KreinRidgeClassifier(*args, multi_class="ovr", **params)
+        return KreinRidgeClassifier(*args, **params)
 
     def parts_of(krein: Any, rows: Any, train: Any, clipped: Any) -> Any:
         """Scores of some objects by least squares and by their neighbours among others."""
@@ -415,9 +415,8 @@ def test_integer_weights_are_repeated_objects_for_the_krein_part(learner: Any) -
     y, w = target_of(learner), np.random.default_rng(7).integers(1, 4, size=N)
     model = learner(similarity, random_state=0).fit(X, y, w)
     paper = KreinRidge if learner is KreinRegressor else KreinRidgeClassifier
-    more = {} if learner is KreinRegressor else {"multi_class": "ovr"}
     same = {"lambda_plus": model.lambda_plus_, "lambda_minus": model.lambda_minus_}
-    again = paper(similarity, landmarks=None, **same, **more)
+    again = paper(similarity, landmarks=None, **same)
     again.fit(np.repeat(X, w, axis=0), np.repeat(y, w))
     found = similarity(NEW, X) @ model.dual_coef_ + model.intercept_
     K, expected = similarity(X, X), scores(again, NEW)
@@ -468,8 +467,7 @@ def documented(learner: Any, section: str) -> list[str]:
 def test_parameters_and_attributes_are_documented(learner: Any) -> None:
     assert sorted(documented(learner, "Parameters")) == sorted(learner().get_params())
     assert len(learner().get_params()) <= 10
-    never = {"cv_score_", "multi_class_errors_"}  # of parameters that these do not have
-    public = {name for name in learner._fitted if not name.startswith("_")} - never
+    public = {name for name in learner._fitted if not name.startswith("_")}
     assert {*documented(learner, "Attributes")} == public
     model = learner("euclidean", random_state=0).fit(X, target_of(learner))
     of_several = {f"kernel_{name}_" for name in Combination._fields}
@@ -478,4 +476,3 @@ def test_parameters_and_attributes_are_documented(learner: Any) -> None:
     model = learner(["euclidean", "manhattan"], random_state=0).fit(X, target_of(learner))
     of_one = {"similarity_", "choices_"}
     assert {name for name in public if not hasattr(model, name)} == optional | of_one
-    assert not [name for name in never if hasattr(model, name)]

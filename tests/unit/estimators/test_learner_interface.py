@@ -324,11 +324,10 @@ def test_labels_of_any_kind(learner: Any, names: Any) -> None:
 
 @classifiers
 @pytest.mark.parametrize("tuned", [True, False])
-@pytest.mark.parametrize("multi_class", ["auto", "ovr", "ovo"])
 @pytest.mark.filterwarnings("ignore::kreinlearn._warnings.RareClasses")
-def test_a_class_of_one(learner: Any, tuned: bool, multi_class: str) -> None:
+def test_a_class_of_one(learner: Any, tuned: bool) -> None:
     """It is in the validation part of a fold, or in its training part, and never in both."""
-    params: dict[str, Any] = {"kernel": Gaussian(1.0), "multi_class": multi_class}
+    params: dict[str, Any] = {"kernel": Gaussian(1.0)}
     for y in (changed(TWO, 2), changed(np.zeros(80, dtype=int), 1)):
         model = learner(random_state=0, **params) if tuned else penalised(learner, 1e-6, **params)
         model.fit(X, y)
@@ -426,13 +425,10 @@ def test_shapes_of_regressors(learner: Any, q: int | None, n_landmarks: Any) -> 
 
 
 @classifiers
-@pytest.mark.parametrize(
-    ("n_classes", "multi_class", "q"),
-    [(2, "auto", 1), (2, "ovo", 1), (3, "ovr", 3), (3, "ovo", 3), (4, "ovr", 4), (4, "ovo", 6)],
-)
-def test_shapes_of_classifiers(learner: Any, n_classes: int, multi_class: str, q: int) -> None:
+@pytest.mark.parametrize(("n_classes", "q"), [(2, 1), (3, 3), (4, 4)])
+def test_shapes_of_classifiers(learner: Any, n_classes: int, q: int) -> None:
     y = np.arange(80) % n_classes
-    model = penalised(learner, kernel=DeltaGauss(4.0), landmarks=15, multi_class=multi_class)
+    model = penalised(learner, kernel=DeltaGauss(4.0), landmarks=15)
     r, m = model.fit(X, y).rank_, 15
     assert model.coef_.shape == (q, r)
     assert model.dual_coef_.shape == (m, q)
@@ -443,10 +439,7 @@ def test_shapes_of_classifiers(learner: Any, n_classes: int, multi_class: str, q
     assert_array_equal(model.predict(NEW), model.classes_[best])
     assert model.predict(NEW).shape == (25,)
     by_landmarks = model.kernel_(NEW, model.landmarks_) @ model.dual_coef_ + model.intercept_
-    if n_classes == 2:
-        assert_allclose(by_landmarks[:, 0], f)
-    elif model.multi_class_ == "ovr":
-        assert_allclose(by_landmarks, f)
+    assert_allclose(by_landmarks[:, 0] if n_classes == 2 else by_landmarks, f)
 
 
 def documented(learner: Any) -> set[str]:
@@ -463,11 +456,10 @@ def documented(learner: Any) -> set[str]:
 def fitted_forms(learner: Any) -> list[Any]:
     """Fits that between them set every attribute of an l2 penalty."""
     few, y = X[:40], target_of(learner, 3)[:40]
-    scoring = "r2" if learner in REGRESSORS else "accuracy"
     widths = [{"width": 1.0}, {"width": 4.0}]
     return [
         learner(random_state=0).fit(pd.DataFrame(few, columns=["a", "b", "c"]), y),
-        learner("euclidean", random_state=0, scoring=scoring).fit(few, y),
+        learner("euclidean", random_state=0).fit(few, y),
         learner("gaussian", random_state=0, kernel_params=widths).fit(few, y),
     ]
 

@@ -73,7 +73,7 @@ KINDS: dict[str, tuple[Any, list[Any]]] = {
     "rows": ("gower", ROWS),
     "own": (dissimilarity(pairwise(unlike)), [Own(word) for word in WORDS]),
 }
-FIXED = {"lambda_plus": 0.01, "lambda_minus": 0.01, "random_state": 0, "multi_class": "ovr"}
+FIXED = {"lambda_plus": 0.01, "lambda_minus": 0.01, "random_state": 0}
 MODELS: dict[str, Callable[..., Any]] = {
     "KreinRidgeClassifier": lambda k: KreinRidgeClassifier(k, similarity="squared", **FIXED),
     "KreinSVC": lambda k: KreinSVC(k, similarity="squared", **FIXED),

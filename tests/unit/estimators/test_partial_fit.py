@@ -7,6 +7,7 @@ import pickle
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.model_selection import KFold
 
 from kreinlearn import (
     KreinRidge,
@@ -47,8 +48,6 @@ CLASSIFIERS = [KreinRidgeClassifier, KreinVCRidgeClassifier, SimilarityRidgeClas
 def make(learner, **params):
     """A learner whose landmarks, widths and penalties are given."""
     penalties = {name: TWO[name] for name in TWO if name in learner().get_params()}
-    if learner in CLASSIFIERS:
-        penalties["multi_class"] = "ovr"
     return learner(KERNEL, **{"landmarks": Z, **penalties, **params})
 
 
@@ -334,16 +333,6 @@ def test_a_tuned_fit_goes_on_with_its_landmarks_similarity_and_penalties():
     assert model.lambda_plus_ != pytest.approx(before[1], rel=1e-3)
 
 
-def test_a_fit_of_pairs_of_classes_goes_on_with_each_class_against_the_rest():
-    model = KreinRidgeClassifier(KERNEL, landmarks=Z, random_state=0, **TWO)
-    model.fit(X[:60], LABELS[:60])
-    assert model.multi_class_errors_.keys() == {"ovr", "ovo"}
-    model.partial_fit(X[60:], LABELS[60:])
-    assert model.multi_class_ == "ovr"
-    assert not hasattr(model, "multi_class_errors_")
-    assert_same(scores(make(KreinRidgeClassifier).fit(X, LABELS)), scores(model))
-
-
 def test_a_precomputed_fit_goes_on():
     n = 40
     K = similarity(X, X[:n])
@@ -370,7 +359,7 @@ def test_targets_of_any_size_in_parts():
     ("params", "message"),
     [
         ({"cv": "loo"}, "partial_fit draws its folds"),
-        ({"scoring": "r2"}, "partial_fit tunes for the squared error"),
+        ({"cv": KFold(3)}, "partial_fit draws its folds"),
     ],
 )
 def test_a_fit_that_cannot_be_continued_is_not_forgotten(params, message):
@@ -497,11 +486,6 @@ def test_folds_are_drawn(cv):
         KreinRidge(KERNEL, cv=cv).partial_fit(X, Y)
 
 
-def test_one_vs_one_is_no_sum():
-    with pytest.raises(ValueError, match='pass multi_class="ovr"'):
-        make(KreinRidgeClassifier, multi_class="ovo").partial_fit(X, LABELS)
-
-
 def test_the_machine_has_no_parts():
     assert not hasattr(KreinSVC(), "partial_fit")
 
@@ -546,23 +530,6 @@ def test_widths_are_chosen_by_the_first_part():
 
 
 # Parts of a classifier with all defaults, of many outputs, of a tuned radius
-
-
-def test_the_way_of_many_classes_is_not_chosen_by_the_first_part():
-    """The default may be one-vs-one of all rows, but sums are a column a class."""
-    for seed in range(4):
-        rng = np.random.default_rng(seed)
-        X = rng.normal(size=(200, 3))
-        y = np.digitize(np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2], [-0.4, 0.4])
-        params = {"landmarks": X[:20], **TWO}
-        whole = KreinRidgeClassifier(KERNEL, multi_class="ovr", **params).fit(X, y)
-        model = in_parts(KreinRidgeClassifier(KERNEL, **params), [100, 100], X=X, y=y)
-        assert_same(scores(whole), scores(model))
-
-
-def test_a_score_to_tune_for_is_refused():
-    with pytest.raises(ValueError, match="scoring"):
-        make(KreinRidgeClassifier, scoring="accuracy").partial_fit(X, LABELS)
 
 
 def test_probabilities_are_refused():

@@ -70,9 +70,8 @@ def test_two_classes_are_ranked_alike(learner, tuned):
 
 
 @classifiers
-@pytest.mark.parametrize("way", ["ovr", "ovo"])
-def test_many_classes(learner, way):
-    model = make(learner, multi_class=way).fit(X, LABELS)
+def test_many_classes(learner):
+    model = make(learner).fit(X, LABELS)
     p, f = model.predict_proba(X_NEW), model.decision_function(X_NEW)
     assert p.shape == (60, 3)
     assert (p >= 0).all()
@@ -199,22 +198,14 @@ def test_a_sigmoid_of_rows_left_out_by_folds(learner, more, w):
     np.testing.assert_allclose(model._calibration.pairs[0], expected, rtol=1e-4, atol=1e-5)
 
 
-ONE_PER_PAIR = [(*option, "ovo") for option in OPTIONS if "lambda_l1" not in option[1]]
-
-
-@pytest.mark.parametrize(
-    ("learner", "more", "way"), [*((*option, "ovr") for option in OPTIONS), *ONE_PER_PAIR]
-)
-def test_a_temperature_of_rows_left_out_by_folds(learner, more, way):
-    params = {"landmarks": X_NEW[:15], "multi_class": way, **more}
-    if learner is KreinVCRidgeClassifier and way == "ovo":
-        params["radius"] = "auto"
+@options
+def test_a_temperature_of_rows_left_out_by_folds(learner, more):
+    params = {"landmarks": X_NEW[:15], **more}
     model = make(learner, **params).fit(X, LABELS)
     plain = make(learner, **params).set_params(probability=False)
     F = by_folds(model, lambda: clone(plain), X, LABELS)
     expected = temperature(F, np.searchsorted(model.classes_, LABELS), np.ones(N))
-    rtol = 0.1 if params.get("radius") == "auto" else 1e-3  # the deviation is that of a part
-    np.testing.assert_allclose(model._calibration.pairs[:, 0], expected, rtol=rtol)
+    np.testing.assert_allclose(model._calibration.pairs[:, 0], expected, rtol=1e-3)
     np.testing.assert_array_equal(model._calibration.pairs[:, 1], 0)
 
 
@@ -241,7 +232,7 @@ def test_one_object_at_a_time_if_all_are_landmarks_and_that_is_asked_for(w, give
 @pytest.mark.parametrize("learner", [KreinRidgeClassifier, KreinSVC])
 @pytest.mark.parametrize("y", [BINARY, LABELS], ids=["two", "three"])
 def test_models_of_two_rounds_of_folds_if_all_objects_are_landmarks(learner, y):
-    params = {"landmarks": None, "multi_class": "ovr"}
+    params = {"landmarks": None}
     model = make(learner, **params).fit(X, y)
     assert model.folds_.shape == (N, 2)
     plain = make(learner, **params).set_params(probability=False)
@@ -289,10 +280,9 @@ PROBES = 2 * 50 + 8  # pairs that are evaluated to see whether the function is s
 @pytest.mark.parametrize(("learner", "more"), [*OPTIONS, (KreinRidgeClassifier, {"cv": "loo"})])
 @pytest.mark.parametrize(("m", "tuned"), [(None, False), (20, True), (20, False), (60, True)])
 def test_no_pair_is_evaluated_twice(learner, more, m, tuned):
-    way = "ovo" if tuned and "lambda_l1" not in more else "ovr"
     f, given = Counted(), {"lambda_plus": "auto"} if tuned else {}
     rows = [*X]
-    make(learner, pairwise(f), landmarks=m, multi_class=way, **given, **more).fit(rows, LABELS)
+    make(learner, pairwise(f), landmarks=m, **given, **more).fit(rows, LABELS)
     pairs = N * (N + 1) // 2 if m is None else m * (m + 1) // 2 + m * (N - m)
     extra = 0 if m is None else N  # k(x, x), by which landmarks are chosen
     assert f.calls <= pairs + extra + PROBES
@@ -370,7 +360,7 @@ def test_fit_without_probabilities_forgets_them():
 
 @classifiers
 def test_a_matrix_is_cut_both_ways(learner):
-    params = {"landmarks": None, "multi_class": "ovr"}
+    params = {"landmarks": None}
     vectors = make(learner, **params).fit(X, LABELS)
     matrix = make(learner, "precomputed", **params).fit(similarity(X, X), LABELS)
     p = matrix.predict_proba(similarity(X_NEW, X))
@@ -405,14 +395,14 @@ def test_a_sparse_machine(norms):
 @pytest.mark.parametrize("landmarks", [None, 20])
 def test_a_class_with_one_member(learner, landmarks):
     y = np.where(np.arange(N) == 3, "one", BINARY.astype(str))
-    p = make(learner, multi_class="ovr", landmarks=landmarks).fit(X, y).predict_proba(X_NEW)
+    p = make(learner, landmarks=landmarks).fit(X, y).predict_proba(X_NEW)
     np.testing.assert_allclose(p.sum(axis=1), 1)
     assert p[:, 2].mean() < 0.3
 
 
 def test_a_class_with_two_members():
     y = np.where(np.arange(N) < 2, "two", BINARY.astype(str))
-    p = make(multi_class="ovr").fit(X, y).predict_proba(X_NEW)
+    p = make().fit(X, y).predict_proba(X_NEW)
     np.testing.assert_allclose(p.sum(axis=1), 1)
 
 
@@ -432,15 +422,15 @@ def test_columns_of_landmarks_are_enough(learner):
 @classifiers
 def test_rows_of_a_file(learner, tmp_path):
     np.save(tmp_path / "X.npy", X)
-    p = make(learner, multi_class="ovr").fit(tmp_path / "X.npy", LABELS).predict_proba(X_NEW)
-    here = make(learner, multi_class="ovr").fit(X, LABELS)
+    p = make(learner).fit(tmp_path / "X.npy", LABELS).predict_proba(X_NEW)
+    here = make(learner).fit(X, LABELS)
     np.testing.assert_allclose(p, here.predict_proba(X_NEW), rtol=0, atol=1e-9)
 
 
 @classifiers
 def test_rows_on_dask(learner):
     da = pytest.importorskip("dask.array")
-    given = {"multi_class": "ovr", "landmarks": X_NEW[:15]}
+    given = {"landmarks": X_NEW[:15]}
     p = make(learner, **given).fit(da.from_array(X, (30, 3)), LABELS).predict_proba(X_NEW)
     assert p.shape == (60, 3)
     here = make(learner, **given).fit(X, LABELS).predict_proba(X_NEW)

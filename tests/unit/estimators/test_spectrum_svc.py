@@ -22,7 +22,6 @@ from kreinlearn import Resources, SpectrumSVC, dissimilarity, pairwise
 from kreinlearn._warnings import RareClasses
 from kreinlearn.estimators import spectrum_svc
 from kreinlearn.kernels import Gaussian, Sigmoid
-from kreinlearn.learn.coding import class_scores
 from tests import oracles
 
 Array = NDArray[Any]
@@ -140,7 +139,7 @@ def test_unpacked_coefficients_are_those_of_libsvm(data: Any, n_classes: int) ->
     H_x = mapped(rough(X, X), H, rough(X_new, X), "flip")
     svc = SVC(kernel="precomputed").fit(H, target(X, n_classes))
     coef, intercept = spectrum_svc.unpacked(svc)
-    scores = class_scores(H_x[:, svc.support_] @ coef + intercept, n_classes, "ovo")
+    scores = spectrum_svc.votes_of_pairs(H_x[:, svc.support_] @ coef + intercept, n_classes)
     np.testing.assert_allclose(scores, svc.decision_function(H_x), rtol=0, atol=1e-9)
 
 

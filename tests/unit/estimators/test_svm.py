@@ -17,17 +17,6 @@ def test_penalties_of_many_classes_are_tuned_on_the_largest():
     np.testing.assert_array_equal(some_outputs(Y[:, :2]), [0, 1])
 
 
-def test_pairs_of_classes_are_not_looked_at_where_rows_are_many_whatever_the_memory():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(20_000, 2))
-    y = rng.integers(0, 3, len(X))
-    model = KreinSVC("gaussian", landmarks=50, random_state=0, lambda_plus=1.0, lambda_minus=1.0)
-    room = 8 * 50 * len(X)  # kernel values of all rows; their features are as many
-    for budget, n, looked in ((1.5 * room, 20_000, 0), (4 * room, 20_000, 0), (4 * room, 900, 1)):
-        fitted = model.set_params(resources=Resources(memory_budget=budget)).fit(X[:n], y[:n])
-        assert hasattr(fitted, "multi_class_errors_") == looked
-
-
 def test_more_threads_take_no_more_memory_than_there_is():
     """Where kernel values are evaluated again, each thread has a tile of them."""
     rng = np.random.default_rng(0)
@@ -69,7 +58,7 @@ def test_rows_that_do_not_fit_are_evaluated_once_per_pass():
     y = np.digitize(X[:, 0] * X[:, 1] + 0.5 * rng.normal(size=len(X)), [-0.4, 0.4])
     model = KreinSVC(
         Counted(2.0, 4.0), landmarks=Landmarks(m, pool=500), lambda_plus=1e-4, lambda_minus=1e-4,
-        multi_class="ovr", random_state=0,
+        random_state=0,
     )  # fmt: skip
     found = []
     for share in (1.4, 4.0):  # of the bytes of all kernel values

@@ -53,9 +53,7 @@ def task_of(
     weighted = pairs.rows.weighted_rows(w)
     spec = MapSpec(len(sample.landmarks), given=sample.landmarks, eligible=weighted)
     kind = KreinFeatures() if kind is None else kind
-    task = Task(
-        pairs, sample, spec, kind, rng(seed), targets[:, 0], targets, w, folds, K_FOLDS, intercept
-    )
+    task = Task(pairs, sample, spec, kind, rng(seed), targets, w, folds, K_FOLDS, intercept)
     return task if task.honest else task.with_landmarks_trained()
 
 

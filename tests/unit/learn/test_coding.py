@@ -1,40 +1,27 @@
-"""From targets to columns and back, against loops over classes and pairs of classes."""
+"""From targets to columns and back, against loops over classes."""
 
 from __future__ import annotations
-
-from itertools import combinations
 
 import numpy as np
 import pytest
 
 from kreinlearn.learn.coding import (
     AT_ONCE,
-    MOST_COMPARED,
     Classes,
     Regression,
-    class_scores,
-    compared_errors,
     numbers_of,
-    one_vs_one,
-    one_vs_rest,
-    pairs_of,
     require_two,
     targets_of,
 )
 from kreinlearn.learn.losses.squared import SquaredError
-from kreinlearn.learn.task import Linear
 from kreinlearn.pairs.rows import Rows
 from tests import oracles
-from tests.unit.learn.learning import FEW, LAMBDAS, MOST, RNG, K, N, W, X, Y, of_vectors, one_pass
+from tests.unit.learn.learning import FEW, LAMBDAS, K, N, W, X, Y, of_vectors, one_pass
 
 NAMES = np.array(["b", "a", "d"])[np.digitize(Y[:, 0], np.quantile(Y[:, 0], [0.3, 0.6]))]
 NUMBERED = np.searchsorted(["a", "b", "d"], NAMES)
 ROWS = Rows(X)
 LOSS = SquaredError()
-
-
-def solve(Phi, Y, w, penalty):
-    return LOSS.solve_rows(Phi, Y, w, penalty, True)
 
 
 # Regression
@@ -72,16 +59,8 @@ def test_targets_that_cannot_be_squared_are_divided_by_a_power_of_two():
     assert Regression().shifted(ROWS, encoded._replace(Y=Y), None, intercept=True).unit == 1
 
 
-def test_a_fold_predicts_in_the_units_of_the_targets():
-    encoded = Regression().encode(ROWS, Y[:, 0])._replace(shift=np.array([5.0]))
-    Phi, coef = RNG.normal(size=(4, 3)), RNG.normal(size=(3, 1))
-    found = Regression().fold_model(encoded, Linear(coef, np.array([1.0]))).predict(Phi)
-    np.testing.assert_allclose(found, Phi @ coef[:, 0] + 6.0)
-
-
-def test_regression_compares_nothing_and_weighs_rows_as_given():
+def test_regression_weighs_rows_as_given():
     encoded = Regression().encode(ROWS, Y)
-    assert not Regression().compares(encoded)
     assert Regression().weights(ROWS, encoded, W)[0] is W
 
 
@@ -144,9 +123,11 @@ def test_weights_of_classes_that_cannot_be_are_refused():
 def test_numbers_and_signs_of_labels():
     classes = np.array(["a", "b", "d"])
     np.testing.assert_array_equal(numbers_of(NAMES, classes), NUMBERED)
-    np.testing.assert_array_equal(targets_of(NAMES, classes), one_vs_rest(NUMBERED, 3))
-    np.testing.assert_array_equal(one_vs_rest(np.array([0, 1, 1]), 2), [[-1], [1], [1]])
-    assert pairs_of(4) == list(combinations(range(4), 2))
+    signs = np.where(NUMBERED[:, None] == np.arange(3), 1, -1)
+    np.testing.assert_array_equal(targets_of(NAMES, classes), signs)
+    np.testing.assert_array_equal(
+        targets_of(np.array([3, 7, 7]), np.array([3, 7])), [[-1], [1], [1]]
+    )
 
 
 @pytest.mark.parametrize(
@@ -166,103 +147,10 @@ def test_many_labels_are_numbered_in_a_small_type(k, dtype):
     np.testing.assert_array_equal(Y, wanted)
 
 
-def test_scores_of_pairs_are_votes():
-    scores = RNG.normal(size=(20, 6))
-    expected = oracles.votes(scores, 4)
-    np.testing.assert_allclose(class_scores(scores, 4, "ovo"), expected, rtol=1e-12)
-    assert class_scores(scores[:, :4], 4, "ovr").shape == (20, 4)
-    np.testing.assert_array_equal(class_scores(scores[:, :1], 2, "ovr"), scores[:, 0])
-
-
-# One-vs-one and one-vs-rest
-
-
-def test_a_pair_of_classes_is_learned_from_its_rows_alone():
-    Phi, penalty = RNG.normal(size=(N, 4)), np.full(4, 0.7)
-    w = np.where(np.arange(N) % 7, W, 0.0)
-    found = one_vs_one(Phi, NUMBERED, w, penalty, solve, 3)
-    for p, (a, b) in enumerate(pairs_of(3)):
-        rows = np.flatnonzero(((a == NUMBERED) | (b == NUMBERED)) & (w > 0))
-        y = np.where(NUMBERED[rows] == b, 1.0, -1.0)
-        root = np.sqrt(w[rows])[:, None]
-        data = np.vstack([
-            root * np.column_stack([Phi[rows], np.ones(len(rows))]),
-            np.column_stack([np.diag(np.sqrt(penalty)), np.zeros(4)]),
-        ])  # fmt: skip
-        z = np.linalg.lstsq(data, np.append(root[:, 0] * y, np.zeros(4)), rcond=None)[0]
-        np.testing.assert_allclose(found.coef[:, p], z[:4], rtol=0, atol=1e-10)
-        assert found.intercept[p] == pytest.approx(z[4], abs=1e-10)
-
-
-def test_a_class_without_rows_has_a_model_of_nothing():
-    found = one_vs_one(RNG.normal(size=(N, 4)), NUMBERED, W, np.ones(4), solve, 5)
-    nothing = pairs_of(5).index((3, 4))
-    assert not found.coef[:, nothing].any()
-    assert found.coef.shape == (4, 10)
-
-
-def swept(landmarks, **params):
-    targets = one_vs_rest(NUMBERED, 3)
-    task = of_vectors(landmarks, targets=targets, **params)
-    return one_pass(LOSS, task, by_fold=False)[:2]
-
-
-@pytest.mark.parametrize("landmarks", [FEW, MOST], ids=["few", "most"])
-@pytest.mark.parametrize("w", [None, W], ids=["plain", "weighted"])
-def test_both_ways_are_compared_on_rows_left_out(landmarks, w):
-    task, features = swept(landmarks, w=w)
-    found = compared_errors(task, features, LOSS, np.array(LAMBDAS))
-    weights, total = np.ones(N) if w is None else w, 0.0
-    wrong = {"ovr": 0.0, "ovo": 0.0}
-    for split in task.splits(features.map):
-        train, valid, v = split.train, split.valid, weights[split.train]
-        penalty = v.sum() * np.where(split.S > 0, *LAMBDAS)
-        rest = solve(split.Phi[train], one_vs_rest(NUMBERED[train], 3), v, penalty)
-        scores = {"ovr": split.Phi[valid] @ rest.coef + rest.intercept}
-        ones = np.empty((len(valid), 3))
-        for p, (a, b) in enumerate(pairs_of(3)):
-            rows = train[np.isin(NUMBERED[train], [a, b])]
-            y = np.where(NUMBERED[rows] == b, 1.0, -1.0)[:, None]
-            pair = solve(split.Phi[rows], y, weights[rows], penalty)
-            ones[:, p] = (split.Phi[valid] @ pair.coef + pair.intercept)[:, 0]
-        scores["ovo"] = oracles.votes(ones, 3)
-        for name, values in scores.items():
-            wrong[name] += weights[valid] @ (np.argmax(values, axis=1) != NUMBERED[valid])
-        total += weights[valid].sum()
-    for name, error in found.items():
-        assert error == pytest.approx(wrong[name] / total, abs=1e-12)
-
-
-def test_how_many_classes_are_dealt_with():
-    task, features = swept(FEW)
-    values = np.array(LAMBDAS)
-    for how in ("ovr", "ovo"):
-        assert Classes(how).way(task, features, LOSS, values) == (how, None)
-    way, errors = Classes("auto").way(task, features, LOSS, values)
-    assert way == min(errors, key=lambda name: errors[name])
-    assert Regression().way(task, features, LOSS, values) == (None, None)
-
-
-def test_many_rows_are_one_against_the_rest(monkeypatch):
-    task, features = swept(FEW)
-    monkeypatch.setattr("kreinlearn.learn.coding.MANY_ROWS", N - 1)
-    assert Classes("auto").way(task, features, LOSS, np.array(LAMBDAS)) == ("ovr", None)
-
-
 def test_two_classes_have_one_column():
-    targets = one_vs_rest((NUMBERED > 0).astype(int), 2)
+    targets = np.where(NUMBERED > 0, 1.0, -1.0)[:, None]
     task, features, _ = one_pass(LOSS, of_vectors(FEW, targets=targets), by_fold=False)
-    assert Classes("ovo").way(task, features, LOSS, np.array(LAMBDAS)) == ("ovr", None)
     model = LOSS.solve(task, features, np.array(LAMBDAS), None)
     a, b = oracles.krein_ridge(K[:, FEW], K[np.ix_(FEW, FEW)], targets, LAMBDAS)
     found = K[:, FEW] @ features.map.W @ model.coef + model.intercept
     np.testing.assert_allclose(found, K[:, FEW] @ a + b, rtol=0, atol=1e-8)
-    assert not Classes("auto").compares(Classes("auto").encode(ROWS, NUMBERED > 0))
-    assert Classes("auto").compares(Classes("auto").encode(ROWS, NUMBERED))
-
-
-def test_very_many_classes_are_not_compared_by_pairs():
-    few, many = (Classes().encode(Rows(np.arange(n)), np.arange(n)) for n in (32, 33))
-    assert MOST_COMPARED == 32
-    assert Classes().compares(few)
-    assert not Classes().compares(many)

@@ -44,14 +44,14 @@ LABELS = np.digitize(Y[:, 0], np.quantile(Y[:, 0], [0.3, 0.6]))
 
 
 def spec_of(
-    landmarks=FEW, *, loss=None, coding=None, penalties=GIVEN, cv=None,
+    landmarks=FEW, *, loss=None, penalties=GIVEN, cv=None,
     similarity=None, kind=None, **more,
 ):  # fmt: skip
     chosen = landmarks if isinstance(landmarks, MapSpec) else MapSpec(
         len(landmarks), given=landmarks
     )  # fmt: skip
     return LearnSpec(
-        chosen, loss or SquaredError(), coding or Regression(), penalties,
+        chosen, loss or SquaredError(), penalties,
         similarity or SimilaritySpec(), kind or KreinFeatures(), cv, **more,
     )  # fmt: skip
 
@@ -61,11 +61,12 @@ def opened(kernel=None, objects=X, outside=None, seed=0, **session):
     return Pairs(kernel, Rows(objects, outside), Session(rng=rng(seed), **session))
 
 
-def fitted(spec, *, kernel=None, objects=X, y=Y, w=None, seed=0, **session):
+def fitted(spec, *, coding=None, kernel=None, objects=X, y=Y, w=None, seed=0, **session):
     """The model of a specification, with targets read as an estimator does it."""
     outside = None if spec.map.by_number else spec.map.given
     pairs = opened(kernel, objects, outside, seed, **session)
-    encoded = read_targets(spec.coding, pairs.rows, y, w, "a test", intercept=spec.intercept)
+    coding, intercept = coding or Regression(), spec.intercept
+    encoded = read_targets(coding, pairs.rows, y, w, "a test", intercept=intercept)
     return fit_model(pairs, encoded, spec)
 
 
@@ -212,27 +213,6 @@ def test_leaving_one_out_of_all_objects(order):
     np.testing.assert_allclose(found, K @ a + b, rtol=0, atol=1e-6)
 
 
-def test_a_score_is_raised_from_where_the_loss_is_smallest():
-    by_loss = fitted(spec_of(penalties=TUNED))
-    spec = spec_of(penalties=TUNED, scoring="neg_mean_absolute_error")
-    by_score = fitted(spec)
-    np.testing.assert_array_equal(by_score.folds, by_loss.folds)
-
-    def score(lambdas):
-        total = count = 0.0
-        for k in np.unique(by_loss.folds[by_loss.folds >= 0]):
-            train, valid = np.flatnonzero(by_loss.folds != k), np.flatnonzero(by_loss.folds == k)
-            a, b = oracles.krein_ridge(
-                K[np.ix_(train, FEW)], K[np.ix_(FEW, FEW)], Y[train], tuple(lambdas)
-            )
-            gaps = np.abs(Y[valid] - K[np.ix_(valid, FEW)] @ a - b)
-            total, count = total + gaps.mean() * len(valid), count + len(valid)
-        return -total / count
-
-    assert by_score.solved.tuned.loss == pytest.approx(-score(by_score.solved.penalties), rel=1e-6)
-    assert score(by_score.solved.penalties) >= score(by_loss.solved.penalties) - 1e-9
-
-
 # No pair twice
 
 
@@ -276,28 +256,23 @@ def test_no_distance_is_evaluated_twice_to_choose_a_similarity():
 # Other losses and classes
 
 
-def test_classes_are_learned_one_against_the_rest_or_in_pairs():
-    for how, columns in (("ovr", 3), ("ovo", 3)):
-        spec = spec_of(coding=Classes(how))
-        model = fitted(spec, y=LABELS)
-        assert model.solved.coef.shape[1] == columns
-        assert model.solved.multi_class == how
-        assert model.solved.multi_class_errors is None
-    model = fitted(spec_of(coding=Classes("auto")), y=LABELS)
-    assert set(model.solved.multi_class_errors) == {"ovr", "ovo"}
-    every = np.arange(N)  # one eigenbasis serves all classes against the rest
-    assert fitted(spec_of(every, coding=Classes("auto")), y=LABELS).solved.multi_class == "ovr"
-    pairs = fitted(spec_of(every, coding=Classes("ovo")), y=LABELS)
-    assert pairs.solved.multi_class == "ovo"
+@pytest.mark.parametrize("landmarks", [FEW, np.arange(N)], ids=["few", "all"])
+def test_each_class_is_learned_against_the_rest(landmarks):
+    model = fitted(spec_of(landmarks), coding=Classes(), y=LABELS)
+    signs = np.where(LABELS[:, None] == np.arange(3), 1.0, -1.0)
+    same = fitted(spec_of(landmarks), y=signs)
+    np.testing.assert_allclose(
+        predicted(model, K[:, landmarks]), predicted(same, K[:, landmarks]), rtol=0, atol=1e-9
+    )
 
 
 def test_a_sparse_model_has_only_the_landmarks_that_it_needs():
     spec = spec_of(
-        np.arange(0, N, 2), loss=SparseHinge(strength=0.1), coding=Classes("ovr"),
+        np.arange(0, N, 2), loss=SparseHinge(strength=0.1),
         penalties=Unknowns((0.0, 0.0)),
     )  # fmt: skip
     y = Y[:, 0] > np.median(Y[:, 0])
-    model = fitted(spec, y=y)
+    model = fitted(spec, coding=Classes(), y=y)
     Z = model.sample.landmarks
     assert 0 < len(Z) < model.n_chosen == 30
     assert model.solved.dual.shape == (len(Z), 1)
@@ -317,27 +292,23 @@ def test_an_asymmetric_function_is_warned_of():
 
 
 def test_rows_beside_the_landmarks_are_looked_at_only_where_that_is_needed():
-    regression = Regression().encode(Rows(X), Y)
-    classes = Classes("auto").encode(Rows(X), LABELS)
     metric = dissimilarity("euclidean").fit(X, rng())
     kernels = SimilaritySpec(kernels=[({}, None), ({}, None)])
     wanted = {
-        "nothing": (spec_of(), regression, False),
-        "tuned on sums": (spec_of(penalties=TUNED), regression, False),
-        "loo": (spec_of(penalties=TUNED, cv="loo"), regression, True),
-        "loo of nothing": (spec_of(cv="loo"), regression, False),
-        "score": (spec_of(penalties=TUNED, scoring="r2"), regression, True),
-        "hinge": (spec_of(loss=SquaredHinge(), penalties=TUNED), regression, True),
-        "given hinge": (spec_of(loss=SquaredHinge()), regression, False),
-        "transformations": (spec_of(), regression, True),
-        "named": (spec_of(similarity=SimilaritySpec("exp")), regression, False),
-        "kernels": (spec_of(similarity=kernels), regression, True),
-        "classes": (spec_of(coding=Classes("auto")), classes, True),
-        "one against the rest": (spec_of(coding=Classes("ovr")), classes, False),
+        "nothing": (spec_of(), False),
+        "tuned on sums": (spec_of(penalties=TUNED), False),
+        "loo": (spec_of(penalties=TUNED, cv="loo"), True),
+        "loo of nothing": (spec_of(cv="loo"), False),
+        "hinge": (spec_of(loss=SquaredHinge(), penalties=TUNED), True),
+        "given hinge": (spec_of(loss=SquaredHinge()), False),
+        "transformations": (spec_of(), True),
+        "named": (spec_of(similarity=SimilaritySpec("exp")), False),
+        "kernels": (spec_of(similarity=kernels), True),
+        "left out": (spec_of(held_out=True), True),
     }
-    for name, (spec, encoded, wants) in wanted.items():
+    for name, (spec, wants) in wanted.items():
         kernel = metric if name in ("transformations", "named") else DeltaGauss()
-        assert spec.wants_pool(kernel, encoded) == wants, name
+        assert spec.wants_pool(kernel) == wants, name
 
 
 @pytest.mark.parametrize("given", [GIVEN, TUNED], ids=["given", "tuned"])

@@ -82,7 +82,7 @@ def test_a_rare_class_keeps_the_folds_and_is_warned_of_once_by_name(learner, cv)
     rng = np.random.default_rng(0)
     y = np.array(["common", "usual"] * 29 + ["rare", "rare"])
     X = rng.normal(size=(60, 2)) + 4 * (y == "usual")[:, None] - 4 * (y == "rare")[:, None]
-    more = {} if learner is SpectrumSVC else {"landmarks": 12, "multi_class": "ovr"}
+    more = {} if learner is SpectrumSVC else {"landmarks": 12}
     model = learner("gaussian", cv=cv, random_state=0, **more)
     with pytest.warns(RareClasses, match=r"than there are folds, 5: rare \(2\);") as caught:
         model.fit(X, y)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kreinlearn.learn.coding import read_targets
+from kreinlearn.learn.coding import Regression, read_targets
 from kreinlearn.learn.incremental import LEAST_VALIDATED, first_part, next_part
 from kreinlearn.learn.search import Unknowns
 from tests import oracles
@@ -23,9 +23,9 @@ def read_part(spec, part, weights, shift=None, **session):
     pairs = opened(objects=X[part], **session)
     w = None if weights is None else weights[part]
     params = {"intercept": spec.intercept and shift is None}
-    encoded = read_targets(spec.coding, pairs.rows, Y[part], w, "a test", **params)
+    encoded = read_targets(Regression(), pairs.rows, Y[part], w, "a test", **params)
     if shift is not None:
-        encoded = spec.coding.shifted_by(pairs.rows, encoded, shift, 1.0)
+        encoded = Regression().shifted_by(pairs.rows, encoded, shift, 1.0)
     return pairs, encoded
 
 

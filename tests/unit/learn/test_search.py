@@ -16,7 +16,6 @@ from kreinlearn.learn.search import (
     Unknowns,
     given,
     one_penalty,
-    pattern_search,
     tune,
     tune_apart,
 )
@@ -299,95 +298,6 @@ def test_coarse_trials_are_a_few_equal_penalties_and_one_switched_off():
     )
 
 
-# Scores without a gradient
-
-
-def steps(target, *, width=1.0):
-    """A score of whole numbers: decades away from the best values, counted in steps."""
-
-    def score(values):
-        asked.append(values.copy())
-        away = np.abs(np.log10(values) - np.log10(target))
-        return -float(np.floor(away / width + 1e-9).sum())
-
-    asked = []
-    score.asked = asked
-    return score
-
-
-def test_a_pattern_search_climbs_to_the_best_score():
-    score = steps((1e-4, 1e2))
-    tuned = pattern_search(score, 1.0, TWO, np.array([1e1, 1e-2]))
-    assert tuned.loss == 0
-    assert (np.abs(np.log10(tuned.values) - [-4, 2]) < 1).all()
-    assert len(score.asked) <= MOST_TRIALS
-
-
-def test_a_pattern_search_ends_at_the_largest_penalties_of_a_plateau():
-    """Values within two decades of the target score alike."""
-    score = steps((1e-4, 1e2), width=2.0)
-    tuned = pattern_search(score, 1.0, TWO, np.array([1e-4, 1e2]))
-    assert tuned.loss == 0
-    np.testing.assert_allclose(np.log10(tuned.values), [-2, 4], atol=0.26)
-    assert (np.log10(tuned.values) < [-2, 4]).all()
-
-
-def test_a_pattern_search_of_a_constant_ends_at_the_bounds():
-    tuned = pattern_search(lambda values: 1.0, 7.0, TWO, np.array([1e-3, 1e-3]))
-    np.testing.assert_allclose(tuned.values, 7 * HIGHEST, rtol=1e-12)
-
-
-@pytest.mark.parametrize("fixed", [(0.0, None), (None, 0.0), (0.3, None, 0.9)])
-def test_a_pattern_search_leaves_what_is_given(fixed):
-    free = fixed.index(None)
-    asked = []
-
-    def score(values):
-        asked.append(values.copy())
-        return -abs(float(np.log10(values[free])) + 2)
-
-    start = np.array([1.0 if value is None else value for value in fixed])
-    tuned = pattern_search(score, 1.0, Unknowns(fixed), start)
-    for j, value in enumerate(fixed):
-        if value is not None:
-            assert all(values[j] == value for values in asked)
-            assert tuned.values[j] == value
-    assert tuned.values[free] == pytest.approx(1e-2)
-    assert tuned.trials.shape == (len(asked), len(fixed) + 1)
-
-
-def test_a_pattern_search_of_equal_penalties():
-    score = steps((1e-3, 1e-3))
-    tuned = pattern_search(score, 1.0, Unknowns((None, None), equal=True), np.array([1.0, 1.0]))
-    assert tuned.values[0] == tuned.values[1]
-    assert tuned.loss == 0
-
-
-def test_a_pattern_search_is_never_worse_than_its_start_and_tries_nothing_twice():
-    rng = np.random.default_rng(0)
-    scores = {}
-
-    def score(values):
-        key = tuple(np.round(np.log10(values), 6))
-        assert key not in scores
-        scores[key] = float(rng.normal())
-        return scores[key]
-
-    tuned = pattern_search(score, 1.0, TWO, np.array([1e-2, 1e-2]))
-    assert -tuned.loss == max(scores.values())
-    assert scores[(-2.0, -2.0)] <= -tuned.loss
-    np.testing.assert_allclose(tuned.trials[:, 2], [-value for value in scores.values()])
-
-
-@pytest.mark.parametrize("c", [2.0**30, 1e-9])
-def test_a_pattern_search_follows_the_unit_of_the_kernel(c):
-    start, target = np.array([1e-2, 1e-1]), np.array([1e-4, 1e2])
-    one = pattern_search(steps(target), 1.0, TWO, start)
-    other = pattern_search(steps(c * target), c, TWO, c * start)
-    np.testing.assert_allclose(other.values, c * one.values, rtol=1e-9)
-    assert len(one.trials) == len(other.trials)
-
-
 # Folds of rows
 
 
@@ -525,13 +435,6 @@ def test_what_is_left_of_penalties_that_need_no_values_of_their_own():
     equal, off = one_penalty(np.full(4, 0.3), 4), one_penalty(np.array([0.3, 9.0, 0.3, 9.0]), 4)
     assert (equal.fixed, equal.equal, equal.free) == ((None,) * 4, True, [0])
     assert (off.fixed, off.equal, off.free) == ((None, 9.0, None, 9.0), True, [0])
-
-
-def test_a_pattern_search_of_four_penalties():
-    target = (1e-4, 1e2, 1e-1, 1e1)
-    tuned = pattern_search(steps(target), 1.0, FOUR, np.ones(4))
-    assert tuned.loss == 0
-    assert (np.abs(np.log10(tuned.values) - np.log10(target)) < 1).all()
 
 
 # Folds that are asked for their loss

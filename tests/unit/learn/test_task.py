@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import FrozenInstanceError, replace
 
 import numpy as np
 import pytest
 
 from kreinlearn.kernels import DeltaGauss
-from kreinlearn.kernels.callables import CallableKernel
 from kreinlearn.learn.folds import TRAINING
 from kreinlearn.learn.task import ABSENT, FoldRows, gram_scale
 from kreinlearn.nystrom.core import FeatureMap, SimilarityFeatures
@@ -316,34 +314,6 @@ def test_the_scale_of_any_spectrum_is_at_most_the_largest_eigenvalue():
 def test_the_scale_of_nothing_is_one():
     assert gram_scale(np.zeros((3, 3)), 10.0) == 1.0
     assert gram_scale(np.empty((0, 0)), 10.0) == 1.0
-
-
-# All features
-
-
-@pytest.mark.parametrize("power", [0, 300])
-def test_features_of_sampled_and_other_rows(power):
-    def k(A, B):
-        seen.update(tuple(a) for a in A)
-        return oracles.delta_gauss(np.asarray(A), np.asarray(B), 6.0, 4.0) * 2.0**power
-
-    seen = Counter()
-    rows = np.sort(RNG.permutation(N)[:35])
-    task = task_of(*opened(CallableKernel(k), list(X), rows[:10], rows=rows))
-    task, features = task.swept(by_fold=False)
-    seen.clear()
-    Phi = task.all_features(features)
-    expected = K[:, rows[:10]] * (2.0**power / features.unit) @ features.map.W
-    np.testing.assert_allclose(Phi, expected, rtol=0, atol=1e-9)
-    assert set(seen) == {tuple(x) for x in np.delete(X, rows, axis=0)}
-    assert set(seen.values()) == {1}
-
-
-def test_features_are_refused_if_they_do_not_fit():
-    _, features = of_vectors(FEW).swept(by_fold=False)
-    small = of_vectors(FEW, budget=8 * N * len(features.map.S) - 1)
-    with pytest.raises(MemoryError, match=r"one-vs-one holds features, 60 x 12, .*ovr"):
-        small.all_features(features)
 
 
 def test_leave_one_out_of_the_rows_that_are_no_landmarks():

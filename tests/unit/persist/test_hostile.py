@@ -284,8 +284,8 @@ ODD: dict[str, tuple[Callable[[], Any], Change, str]] = {
     "a weight of text": (front, unweighted("krein", "1"), REFUSED),
     "no neighbours": (front, without("_neighbours"), REFUSED),
     "neighbours without a floor": (front, fields("_neighbours", floor=0.0), REFUSED),
-    "labels as classes": (several_labels, state(multi_class_="ovr"), REFUSED),
-    "classes as labels": (front, state(multi_class_="multilabel"), REFUSED),
+    "labels as classes": (several_labels, state(multilabel_=False), REFUSED),
+    "classes as labels": (front, state(multilabel_=True), REFUSED),
     "a label of no landmark": (
         several_labels,
         moved("_neighbours.1.labels"),

@@ -8,7 +8,6 @@ from itertools import product
 import numpy as np
 import pytest
 
-from kreinlearn.solvers import least_squares
 from kreinlearn.solvers.least_squares import (
     Factor,
     Fold,
@@ -16,7 +15,6 @@ from kreinlearn.solvers.least_squares import (
     group_sums,
     in_span,
     ridge,
-    ridge_rows,
     scaling,
     sign_groups,
     signed_penalty,
@@ -140,56 +138,6 @@ def test_a_factor_solves_for_any_right_side():
     Phi, _, _ = draw(40, 6, 1)
     A, B = Phi.T @ Phi + np.eye(6), np.random.default_rng(1).normal(size=(6, 50))
     np.testing.assert_allclose(A @ Factor(Phi.T @ Phi, np.ones(6)).solve(B), B, atol=1e-11)
-
-
-# From rows
-
-
-@pytest.mark.parametrize("intercept", [False, True])
-@pytest.mark.parametrize("shape", SHAPES)
-def test_ridge_of_rows_primal_or_dual(shape, intercept):
-    Phi, Y, w = draw(*shape)
-    penalty = np.geomspace(0.01, 10, shape[1])
-    coef, constant = ridge_rows(Phi, Y, w, penalty, intercept=intercept)
-    expected, b = stacked(Phi, Y, penalty, w, intercept=intercept)
-    np.testing.assert_allclose(coef, expected, rtol=0, atol=1e-11)
-    np.testing.assert_allclose(constant, b, rtol=0, atol=1e-11)
-
-
-@pytest.mark.parametrize("intercept", [False, True])
-def test_rows_that_weigh_nothing_choose_the_route_only(intercept):
-    """Seven rows of twelve features by the dual; with eight more of no weight by the primal."""
-    Phi, Y, w = draw(7, 12, 2)
-    penalty = np.geomspace(0.01, 10, 12)
-    one = ridge_rows(Phi, Y, w, penalty, intercept=intercept)
-    more = [np.concatenate([a, 5 + a, a]) for a in (Phi, Y)]
-    other = ridge_rows(*more, np.append(w, np.zeros(14)), penalty, intercept=intercept)
-    for a, b in zip(one, other, strict=True):
-        np.testing.assert_allclose(a, b, rtol=0, atol=1e-10)
-
-
-@pytest.mark.parametrize("shape", [(7, 12, 2), (12, 12, 2), (40, 12, 2)])
-def test_the_smaller_of_both_systems_is_factored(monkeypatch, shape):
-    sizes = []
-
-    class Watched(Factor):
-        def __init__(self, G, penalty):
-            sizes.append(G.shape)
-            super().__init__(G, penalty)
-
-    monkeypatch.setattr(least_squares, "Factor", Watched)
-    ridge_rows(*draw(*shape), np.ones(12))
-    assert sizes == [(min(shape[:2]),) * 2]
-
-
-def test_weights_are_repetitions():
-    Phi, Y, _ = draw(40, 6, 2)
-    times = np.random.default_rng(2).integers(0, 4, 40)
-    rows = np.repeat(np.arange(40), times)
-    one = ridge_rows(Phi, Y, times.astype(float), np.ones(6))
-    other = ridge_rows(Phi[rows], Y[rows], np.ones(len(rows)), np.ones(6))
-    for a, b in zip(one, other, strict=True):
-        np.testing.assert_allclose(a, b, rtol=0, atol=1e-12)
 
 
 # Folds

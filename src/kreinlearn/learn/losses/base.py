@@ -54,9 +54,6 @@ class Loss(Protocol):
     def solve_sums(self, whole: Centred, S: Array, values: Array) -> Linear:
         """The same from sums over all rows, where these are enough."""
 
-    def solve_rows(self, Phi: Array, Y: Array, w: Array, penalty: Array, intercept: bool) -> Linear:
-        """The model of a few rows whose features are given."""
-
     def left_out(
         self, task: Task, features: Features, values: Array, kept: Any, solution: Linear
     ) -> LeftOut:

@@ -14,12 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from kreinlearn.kernels.base import Array
-from kreinlearn.learn.left_out import (
-    LeftOut,
-    joined_by_number,
-    left_out_of_splits,
-    score_split,
-)
+from kreinlearn.learn.left_out import LeftOut, joined_by_number, left_out_of_splits
 from kreinlearn.learn.losses.hinge_values import kept_values
 from kreinlearn.learn.losses.machines import (
     Machines,
@@ -58,13 +53,13 @@ if TYPE_CHECKING:
 TUNED_ROWS = 4096  # rows that the penalties of the hinge loss are tuned on
 FLAT = 1e-3  # decrease of its logarithm at which a descent ends: so few rows tell no more
 MAX_ITER = 200  # passes of one trial; nearly separable rows with hardly any penalty need many
+STEPS = 1000  # of Newton's method, the most that a fit takes
 
 
 @dataclass(frozen=True)
 class SquaredHinge:
     """The loss of ``KreinSVC``: mean(max(0, 1 - y f)^2)."""
 
-    max_iter: int = 1000
     needs_pool = True
     iterates = True
     diagonal = True
@@ -123,9 +118,9 @@ class SquaredHinge:
     def _solve_machines(self, machines: Machines, values: Array) -> Linear:
         """The model in an eigenbasis, by the solver that suits the penalties."""
         if machines.above_rounding(values):
-            return machines.solve(values, self.max_iter)
+            return machines.solve(values, STEPS)
         rows = machines.Phi, machines.Y, machines.w, machines.penalty(values)
-        return self.solve_rows(*rows, machines.intercept)
+        return self._solve_rows(*rows, machines.intercept)
 
     def _solve_all(
         self, task: Task, features: Features, values: Array, kept: Any, total: FeatureMoments
@@ -145,7 +140,9 @@ class SquaredHinge:
     def solve_sums(self, whole: Centred, S: Array, values: Array) -> Linear:
         raise TypeError("the squared hinge looks at single rows: sums are not enough")
 
-    def solve_rows(self, Phi: Array, Y: Array, w: Array, penalty: Array, intercept: bool) -> Linear:
+    def _solve_rows(
+        self, Phi: Array, Y: Array, w: Array, penalty: Array, intercept: bool
+    ) -> Linear:
         F, unit, back = in_span(Phi, penalty)
         if intercept:
             F = np.column_stack([F, np.ones(len(F))])
@@ -160,8 +157,15 @@ class SquaredHinge:
             return left_out_of_machines(task, partial(self._solve_machines, values=values))
         if kept.has_all and not task.honest and len(features.groups) > 1:
             return self._left_out_of_all(task, features, values, kept)
-        solve = partial(self.solve_rows, intercept=task.intercept)
-        return left_out_of_splits(task, task.splits(features.map), score_split(solve, values))
+
+        def score(split: FoldRows, Y: Array, w: Array) -> Array:
+            train = split.train
+            penalty = w[train].sum() * signed_penalty(split.S, *values)
+            rows = split.Phi[train], Y[train].astype(np.float64), w[train], penalty
+            model = self._solve_rows(*rows, task.intercept)
+            return np.asarray(split.Phi[split.valid] @ model.coef + model.intercept)
+
+        return left_out_of_splits(task, task.splits(features.map), score)
 
     def _left_out_of_all(self, task: Task, features: Features, values: Array, kept: Any) -> LeftOut:
         terms, found = features.terms, list[LeftOut]()
@@ -176,7 +180,7 @@ class SquaredHinge:
     def _newton(self, margins: Margins, penalty: Array, gram: Any = None) -> Linear:
         r = len(penalty)
         padded = np.append(penalty, np.zeros(margins.p - r))
-        solution = newton(margins, padded, gram=gram, max_iter=self.max_iter)
+        solution = newton(margins, padded, gram=gram, max_iter=STEPS)
         constant = solution.coef[r] if margins.p > r else np.zeros(solution.coef.shape[1])
         return Linear(solution.coef[:r], constant, solution.n_iter, solution.converged)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from kreinlearn.kernels.base import Array
 from kreinlearn.learn.left_out import LeftOut, left_out_of_splits
-from kreinlearn.learn.losses.hinge import SquaredHinge
+from kreinlearn.learn.losses.hinge import STEPS, SquaredHinge
 from kreinlearn.learn.task import Features, FoldRows, Linear, Task, some_outputs
 from kreinlearn.solvers.least_squares import signed_penalty
 from kreinlearn.solvers.margins import DenseRows, hinge_loss
@@ -59,7 +59,7 @@ class SparseHinge(SquaredHinge):
             strength = one_standard_error(trials)
         path = path_to(n * strength, n * largest).tolist()
         solutions = [
-            list(l1_path(rows, y, w, l1, path, Q, start[1], max_iter=self.max_iter))[-1]
+            list(l1_path(rows, y, w, l1, path, Q, start[1], max_iter=STEPS))[-1]
             for (rows, y, w), start in zip(outputs, starts, strict=True)
         ]
         coef = np.hstack([solution.coef for solution in solutions])
@@ -84,7 +84,7 @@ class SparseHinge(SquaredHinge):
 
         def score(split: FoldRows, Y: Array, w: Array) -> Array:
             path = PathFold(split, w, norms, intercept=task.intercept)
-            return path.scores(Y, strength, self.max_iter)
+            return path.scores(Y, strength)
 
         return left_out_of_splits(task, task.splits(features.map, columns=True), score)
 
@@ -150,13 +150,13 @@ class PathFold:
         for solution in l1_path(*args, max_iter=max_iter):
             yield self.F[self.split.valid] @ solution.coef
 
-    def scores(self, Y: Array, strength: float, max_iter: int) -> Array:
+    def scores(self, Y: Array, strength: float) -> Array:
         """Scores of the validated rows at one strength."""
         train = self.split.train
         made = []
         for y in Y.T:
             largest = l1_max(self.rows, y[train], self.w[train], self.l1, self.Q)[0] / self.n
-            made.append(list(self.path(y, path_to(strength, largest), max_iter))[-1])
+            made.append(list(self.path(y, path_to(strength, largest), STEPS))[-1])
         return np.hstack(made)
 
 

@@ -16,12 +16,11 @@ from kreinlearn.learn.left_out import (
     LeftOut,
     joined_by_number,
     left_out_of_splits,
-    score_split,
     with_few_folds,
 )
 from kreinlearn.learn.search import FoldLosses, MeanLoss, Tuned, Unknowns, tune, tune_apart
-from kreinlearn.learn.task import Features, Linear, Task
-from kreinlearn.solvers.least_squares import Fold, ridge, ridge_rows, signed_penalty
+from kreinlearn.learn.task import Features, FoldRows, Linear, Task
+from kreinlearn.solvers.least_squares import Fold, ridge, signed_penalty
 from kreinlearn.sums.moments import Centred, FeatureMoments, total_moments
 
 if TYPE_CHECKING:
@@ -81,13 +80,6 @@ class SquaredError:
         constant = whole.intercept(solution.coef)
         return Linear(solution.coef, constant, singular=solution.singular)
 
-    def solve_rows(self, Phi: Array, Y: Array, w: Array, penalty: Array, intercept: bool) -> Linear:
-        if penalty.all():
-            return Linear(*ridge_rows(Phi, Y, w, penalty, intercept=intercept))
-        part = FeatureMoments.of_rows(Phi, Y, w).centred(intercept=intercept)
-        solution = ridge(part.G, part.B, penalty)
-        return Linear(solution.coef, part.intercept(solution.coef), singular=solution.singular)
-
     def left_out(
         self, task: Task, features: Features, values: Array, kept: Any, solution: Linear
     ) -> LeftOut:
@@ -100,9 +92,20 @@ class SquaredError:
             return LeftOut(landmarks[tested], loss.scores(values))
         if task.honest or len(features.groups) <= 1:  # there are no sums of folds
             splits = with_few_folds(task).splits(features.map)
-            solve = partial(self.solve_rows, intercept=task.intercept)
-            return left_out_of_splits(task, splits, score_split(solve, values))
+            score = partial(self._scores_of_split, values=values, intercept=task.intercept)
+            return left_out_of_splits(task, splits, score)
         return self._left_out_of_sums(task, features, values)
+
+    def _scores_of_split(
+        self, split: FoldRows, Y: Array, w: Array, values: Array, intercept: bool
+    ) -> Array:
+        """Scores of the validation part by a model of the training part."""
+        Phi, train = split.Phi, split.train
+        if intercept:  # about a mean: large features would lose digits
+            Phi = Phi - Phi[train].mean(axis=0)
+        part = FeatureMoments.of_rows(Phi[train], Y[train], w[train]).centred(intercept=intercept)
+        model = self.solve_sums(part, split.S, values)
+        return np.asarray(Phi[split.valid] @ model.coef + model.intercept)
 
     def _left_out_of_sums(self, task: Task, features: Features, values: Array) -> LeftOut:
         """Models of all rows but those of a fold, from sums; scores of rows in the sample."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,9 +13,9 @@ from kreinlearn.kernels.base import Array
 from kreinlearn.learn.losses.squared import SquaredError
 from kreinlearn.learn.search import MeanLoss, Tuned, Unknowns, one_penalty, tune, tune_apart
 from kreinlearn.learn.task import Features, Linear, Task
-from kreinlearn.solvers.least_squares import Fold, in_span, signed_penalty
+from kreinlearn.solvers.least_squares import Fold, signed_penalty
 from kreinlearn.solvers.variance import VarianceFold, bounded, variance_constrained
-from kreinlearn.sums.moments import Centred, FeatureMoments
+from kreinlearn.sums.moments import Centred
 
 if TYPE_CHECKING:
     from kreinlearn.learn.coding import Encoded
@@ -117,19 +116,3 @@ class VarianceConstrained(SquaredError):
             solution.coef, constant, singular=solution.singular,
             attributes={"radius_": self.radii * self.unit},
         )  # fmt: skip
-
-    def solve_rows(self, Phi: Array, Y: Array, w: Array, penalty: Array, intercept: bool) -> Linear:
-        assert self.radii is not None
-        squares = np.einsum("ij,ij,i->j", Phi, Phi, w)
-        F, unit, back = in_span(Phi, bounded(penalty, squares))
-        part = FeatureMoments.of_rows(F, Y, w).centred(intercept=intercept)
-        radii = np.sqrt(np.maximum(part.yy, 0))  # a pair of classes has a deviation of its own
-        if Y.shape[1] == len(self.radii):
-            radii = self.radii * np.sqrt(part.n)
-        elif isinstance(self.radius, Real):
-            radii = np.full(Y.shape[1], float(self.radius) * np.sqrt(part.n))
-        solution = variance_constrained(part.G, part.B, unit, radii)
-        constant = part.intercept(solution.coef)
-        return Linear(
-            back @ solution.coef, constant, attributes={"radius_": self.radii * self.unit}
-        )

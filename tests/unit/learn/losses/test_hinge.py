@@ -334,7 +334,7 @@ def test_tuning_does_not_end_above_where_it_began():
 def test_rows_whose_features_are_given():
     Phi, Y, w = draw(4, 2)
     penalty = w.sum() * np.where(S > 0, 0.01, 0.3)
-    model = SquaredHinge().solve_rows(Phi, Y, w, penalty, True)
+    model = SquaredHinge()._solve_rows(Phi, Y, w, penalty, True)
     F = np.column_stack([Phi, np.ones(N)])
     for j, y in enumerate(Y.T):
         z = machine(F, y, w, np.append(penalty, 0.0))

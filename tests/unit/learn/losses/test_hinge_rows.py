@@ -385,8 +385,7 @@ def swept(budget, *, by_fold=True, intercept=True):
     sample = pairs.grown(pairs.sample(sampled), Z)
     folds = np.arange(N) % 3
     task = Task(
-        pairs, sample, MapSpec(M, given=Z), KreinFeatures(), RNG, signs[:, 0], signs, None, folds,
-        3, intercept,
+        pairs, sample, MapSpec(M, given=Z), KreinFeatures(), RNG, signs, None, folds, 3, intercept,
     )  # fmt: skip
     here = ValuesHere.for_rows(N, M, 8 * N * M, budget).before(task, by_fold=by_fold)
     return (*task.swept(by_fold=by_fold, keep=here), here)

@@ -9,9 +9,8 @@ import pytest
 
 from kreinlearn.learn.losses.squared import SquaredError
 from kreinlearn.learn.search import Tuned, Unknowns
-from kreinlearn.sums.moments import FeatureMoments
 from tests import oracles
-from tests.unit.learn.learning import FEW, LAMBDAS, MOST, RNG, K, N, W, Y, of_vectors, one_pass
+from tests.unit.learn.learning import FEW, LAMBDAS, MOST, K, N, W, Y, of_vectors, one_pass
 
 LOSS = SquaredError()
 BOTH = Unknowns((None, None))
@@ -67,25 +66,6 @@ def test_the_solution_is_that_of_one_dense_problem(intercept, w):
     found = K[:, FEW] @ features.map.W @ model.coef + model.intercept
     np.testing.assert_allclose(found, K[:, FEW] @ a + b, rtol=0, atol=1e-8)
     assert not model.singular
-
-
-@pytest.mark.parametrize("intercept", [False, True])
-def test_rows_and_sums_give_the_same_model(intercept):
-    Phi, S = RNG.normal(size=(N, 5)) + 1, np.array([1, -1, 1, -1, 1.0])
-    penalty = W.sum() * np.where(S > 0, *LAMBDAS)
-    one = LOSS.solve_rows(Phi, Y, W, penalty, intercept)
-    whole = FeatureMoments.of_rows(Phi, Y, W).centred(intercept=intercept)
-    other = LOSS.solve_sums(whole, S, np.array(LAMBDAS))
-    np.testing.assert_allclose(one.coef, other.coef, rtol=0, atol=1e-10)
-    np.testing.assert_allclose(one.intercept, other.intercept, rtol=0, atol=1e-10)
-
-
-def test_rows_without_a_penalty_are_solved_too():
-    Phi = RNG.normal(size=(N, 4))
-    model = LOSS.solve_rows(Phi, Y, np.ones(N), np.zeros(4), True)
-    expected = np.linalg.lstsq(np.column_stack([Phi, np.ones(N)]), Y, rcond=None)[0]
-    np.testing.assert_allclose(model.coef, expected[:-1], rtol=0, atol=1e-10)
-    np.testing.assert_allclose(model.intercept, expected[-1], rtol=0, atol=1e-10)
 
 
 def test_tuning_finds_a_minimum():

@@ -118,15 +118,3 @@ def test_leaving_out_one_object_needs_maps_of_their_own():
     unknowns = loss.unknowns(Unknowns((None, None)))
     with pytest.raises(ValueError, match=r'cv="loo" .* pass cv=5, or landmarks=None'):
         loss.tune(task, features, unknowns, loo=True)
-
-
-def test_pairs_of_classes_have_a_deviation_of_their_own():
-    """Features of a few rows: one radius for each pair, that of its own targets unless given."""
-    Phi, penalty = RNG.normal(size=(N, 4)), np.full(4, 0.5)
-    y = np.where(Phi[:, :1] + 0.3 * RNG.normal(size=(N, 1)) > 0.4, 1.0, -1.0)
-    w = np.ones(N)
-    own = np.sqrt(np.mean((y - y.mean()) ** 2))
-    for loss, radius in ((swept("auto")[2], own), (swept(0.3)[2], 0.3)):
-        model = loss.solve_rows(Phi, y, w, penalty, True)
-        spread = (Phi - Phi.mean(0)) @ model.coef
-        assert np.sqrt(np.mean(spread**2)) == pytest.approx(radius, rel=1e-8)
