@@ -11,11 +11,11 @@ from benchmarks.scale_fit import BUDGET, HERE, LEARNERS
 from benchmarks.scale_sets import LABELS
 from benchmarks.timing import Row
 from kreinlearn.data.memory import budget_bytes
-from kreinlearn.paper.figures import Line, Panel, drawn
-from kreinlearn.paper.tasks import Outcome
 from kreinlearn.report.markdown import to_markdown
 from kreinlearn.report.model import Check, Document, Picture, Section, Table, provenance
 from kreinlearn.report.terminal import show as show_document
+from reproduction.figures import Line, Panel, drawn
+from reproduction.tasks import Outcome
 
 HEADING = "Scale"
 GROWTH = 10.5  # seconds of a fit, ten times the rows

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from benchmarks.learners import Comparison, Method, features, two_lambdas
 from benchmarks.tables import Table
 from kreinlearn.evaluation.paired import LEVEL, Difference
-from kreinlearn.paper.paired import ALL, ONE_VS_REST, Errors, Figure, difference, errors_of
+from reproduction.paired import ALL, ONE_VS_REST, Errors, Figure, difference, errors_of
 
 # Errors of a prototype with 100 uniform landmarks, all classes at once: the least and the largest.
 TARGETS = {

@@ -19,7 +19,12 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
-CODE = (":/src", ":/benchmarks", ":(top,exclude)benchmarks/results")  # that figures depend on
+CODE = (
+    ":/src",
+    ":/reproduction",
+    ":/benchmarks",
+    ":(top,exclude)benchmarks/results",
+)  # that figures depend on
 NUMBER = re.compile(r"[-+(−<>≤≥~≈±\s]*\d|nan\b")  # how a number begins
 CLAIMS = ("claim", "verdict", "found", "limit")  # the header of a table of checks
 LONG = 24  # a cell with more characters is a text, and may be wrapped
