@@ -1,4 +1,17 @@
-"""python -m reproduction: the experiments of the paper, the demonstration, and data sets."""
+"""python -m reproduction: the experiments of Oglic & Gaertner (ICML 2019), run again.
+
+parts:
+{parts}
+
+other commands, which have a --help of their own:
+  demo                  a metric that is not a kernel, in a minute
+  convert               a data set from MATLAB
+
+An interrupted run goes on where it was. Data sets are looked for in the folder that KREINLEARN_DATA
+names; the report says which are missing and what to download. RESULTS.md, its figures and
+measurements.jsonl are written. The exit status is 0, or 1 if a measurement failed or a number of
+the quick run is outside its range, 2 for a wrong call, and 130 after Ctrl-C.
+"""
 
 from __future__ import annotations
 
@@ -10,36 +23,22 @@ from pathlib import Path
 
 from reproduction import converting, demo
 from reproduction.command import reproduce
-from reproduction.scale import ALL, FOLDER, NAMES, QUICK, RESULTS
+from reproduction.scale import ALL, FOLDER, NAMES, QUICK
 from reproduction.tasks import JournalError
-
-PARTS = "\n".join(f"  {name:<22}{what}" for name, what in NAMES.items())
-EPILOG = f"""parts:
-{PARTS}
-
-other commands, which have a --help of their own:
-  demo                  a metric that is not a kernel, in a minute
-  convert               a data set from MATLAB
-
-An interrupted run goes on where it was. Data sets are looked for in the folder that KREINLEARN_DATA
-names; the report says which are missing and what to download. {RESULTS}, its figures and
-measurements.jsonl are written. The exit status is 0, or 1 if a measurement failed or a number of
-the quick run is outside its range, 2 for a wrong call, and 130 after Ctrl-C.
-"""
 
 
 def parser() -> argparse.ArgumentParser:
     """The options of the reproduction."""
+    parts = [f"  {name:<22}{what}" for name, what in NAMES.items()]
     result = argparse.ArgumentParser(
         prog="python -m reproduction",
-        description="Run the experiments of Oglic & Gaertner (ICML 2019) again.",
-        epilog=EPILOG,
+        description=(__doc__ or "").format(parts="\n".join(parts)),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     add = result.add_argument
     add("what", nargs="+", choices=("all", "quick", *NAMES), metavar="what",
-        help="all, quick (all in small), or the names of parts (below)")  # fmt: skip
+        help="all, quick (all in small), or the names of parts (above)")  # fmt: skip
     add("--quick", action="store_true", help="run the parts in small")
     add("--output", type=Path, default=FOLDER, help=f"the folder to write to ({FOLDER})")
     add("--jobs", type=int, help="the number of measurements at a time (the number of cores)")

@@ -26,8 +26,7 @@ from reproduction.tasks import Row, Task
 
 DEFAULT, OPTIMUM = "default", "optimum"
 PAPER = ("uniform", "leverage", "kmeans++")
-Rule = Callable[[int, int], float]  # the number of landmarks for rank k and n objects
-RULES: dict[str, Rule] = {
+RULES: dict[str, Callable[[int, int], float]] = {  # landmarks for rank k and n objects
     "k": lambda k, n: k,
     "2k": lambda k, n: 2 * k,
     "k ln n": lambda k, n: k * math.log(n),
@@ -41,9 +40,6 @@ WIDTH = 8  # of delta-gauss, in units of M: the errors are then those that the p
 WIDTHS = (1, 2, 4, 8, 16)  # that are tried on the smallest set
 SAMPLE = 2000  # rows whose median squared distance is M
 SHORT = 0.25  # CPU seconds below which a fit is timed again
-
-
-# What is approximated
 
 
 def kernel_of(name: str, X: Array) -> Kernel:
@@ -72,71 +68,45 @@ def tiled(name: str, kernel: str, scale: Scale) -> Tiled:
 # One fit
 
 
-class Setting(NamedTuple):
-    """How one approximation is made."""
-
-    k: int  # rank
-    rule: str
-    l: int  # number of landmarks
-    scheme: str
-    core: str
-    seed: int
-
-    def model(self, kernel: Kernel, landmarks: Array | None = None) -> KreinNystroem:
-        """The estimator; with ``landmarks`` (row numbers) it need not choose them."""
-        chosen = "auto" if self.scheme == DEFAULT or landmarks is not None else self.scheme
-        number_or_rows = self.l if landmarks is None else landmarks
-        return matrix_free.nystroem(
-            kernel, number_or_rows, self.k, scheme=chosen, core=self.core, seed=self.seed
-        )
-
-
 class Fit(NamedTuple):
-    """A fitted approximation and what it cost."""
+    """A fitted approximation, and how it was made and what it cost."""
 
-    setting: Setting
     model: KreinNystroem
-    values: int  # kernel values that were evaluated
-    cpu: float
-    wall: float
-    given: float = math.nan  # CPU seconds of a fit that is given the same landmarks
-
-    def row(self) -> Row:
-        """Everything but the model, to be written down."""
-        seconds = {"cpu": self.cpu, "wall": self.wall, "cpu_given": self.given}
-        return {**self.setting._asdict(), "evaluations": self.values, **seconds}
+    row: Row
 
 
-def landmark_count(rule: str, k: int, n: int) -> int:
-    """The number of landmarks that a rule gives to rank k and n objects."""
-    return min(n, math.ceil(RULES[rule](k, n)))
-
-
-def by_rule(K: Tiled, k: int, rule: str, scheme: str, seed: int) -> Setting:
+def by_rule(K: Tiled, k: int, rule: str, scheme: str, seed: int) -> Row:
     """The setting of a scheme, with our core for the default and the paper's for others."""
+    l = min(len(K), math.ceil(RULES[rule](k, len(K))))
     core = "ls" if scheme == DEFAULT else "plain"
-    return Setting(k, rule, landmark_count(rule, k, len(K)), scheme, core, seed)
+    return {"k": k, "rule": rule, "l": l, "scheme": scheme, "core": core, "seed": seed}
 
 
-def fitted(K: Tiled, setting: Setting, landmarks: Array | None = None, *, repeats: int = 1) -> Fit:
+def fitted(K: Tiled, setting: Row, landmarks: Array | None = None, *, repeats: int = 1) -> Fit:
     """Fit and time it; a short fit is repeated up to ``repeats`` times, and the least counts."""
     count, best = Count(), (math.inf, math.inf)
+    scheme = "auto" if setting["scheme"] == DEFAULT or landmarks is not None else setting["scheme"]
     for _ in range(repeats):
         count.values = 0
-        model = setting.model(Counted(K.kernel, count), landmarks)
+        model = matrix_free.nystroem(
+            Counted(K.kernel, count), setting["l"] if landmarks is None else landmarks,
+            setting["k"], scheme=scheme, core=setting["core"], seed=setting["seed"],
+        )  # fmt: skip
         wall, cpu = time.perf_counter(), time.process_time()
         with fewer_dimensions():
             model.fit(K.X)
         best = min(best, (time.process_time() - cpu, time.perf_counter() - wall))
         if best[0] > SHORT:
             break
-    return Fit(setting, model, count.values, *best)
+    cost = {"evaluations": count.values, "cpu": best[0], "wall": best[1], "cpu_given": math.nan}
+    return Fit(model, {**setting, **cost})
 
 
-def with_share(K: Tiled, setting: Setting) -> Fit:
+def with_share(K: Tiled, setting: Row) -> Fit:
     """The fit, and the seconds of another one that is given the same landmarks."""
     fit = fitted(K, setting, repeats=2)
-    return fit._replace(given=fitted(K, setting, fit.model.landmark_indices_, repeats=2).cpu)
+    given = fitted(K, setting, fit.model.landmark_indices_, repeats=2)
+    return fit._replace(row=fit.row | {"cpu_given": given.row["cpu"]})
 
 
 def columns_for(values: int, n: int) -> int:
@@ -145,26 +115,24 @@ def columns_for(values: int, n: int) -> int:
     return min(n, int(np.searchsorted(m * n - m * (m - 1) // 2, values)))
 
 
-def as_expensive(K: Tiled, setting: Setting, values: int) -> Fit:
+def as_expensive(K: Tiled, setting: Row, values: int) -> Fit:
     """One of the paper's schemes with the fewest landmarks that cost at least so many values.
 
     The uniform sketch of a scheme has k columns. They are counted once, although rows that are
     streamed are compared with them more than once.
     """
-    n, sketch = len(K), 0 if setting.scheme == "uniform" else setting.k
-    l = max(setting.k, columns_for(values, n) - sketch)
-    fit = fitted(K, setting._replace(l=l))
-    while fit.values < values and fit.setting.l < n:  # landmarks may be rows of the sketch
-        l = fit.setting.l + math.ceil((values - fit.values) / n)
-        fit = fitted(K, setting._replace(l=min(n, l)))
+    n, k = len(K), setting["k"]
+    l = max(k, columns_for(values, n) - (0 if setting["scheme"] == "uniform" else k))
+    while (fit := fitted(K, setting | {"l": l})).row["evaluations"] < values and l < n:
+        l = min(n, l + math.ceil((values - fit.row["evaluations"]) / n))  # some are in the sketch
     return fit
 
 
 def truncated(K: Tiled, plain: Fit) -> Fit:
     """The same landmarks with only the k largest |eigenvalues| of K_ZZ inverted; not timed."""
-    setting = plain.setting._replace(core="truncated")
-    fit = fitted(K, setting, plain.model.landmark_indices_)
-    return fit._replace(values=plain.values, cpu=math.nan, wall=math.nan)
+    row = plain.row | {"core": "truncated", "cpu": math.nan, "wall": math.nan}
+    fit = fitted(K, row, plain.model.landmark_indices_)
+    return Fit(fit.model, row | {"cpu_given": math.nan})
 
 
 # Tasks
@@ -175,12 +143,12 @@ def fits(K: Tiled, k: int, seed: int, *, shares: bool) -> Iterator[Fit]:
     fit, values = with_share if shares else fitted, {}
     for rule in RULES:
         yield (default := fit(K, by_rule(K, k, rule, DEFAULT, seed)))
-        values[rule] = default.values
+        values[rule] = default.row["evaluations"]
     for scheme in PAPER:
         for rule in PAPER_RULES:
             yield fit(K, by_rule(K, k, rule, scheme, seed))
         for rule, name in EQUAL.items():
-            setting = Setting(k, name, k, scheme, "plain", seed)
+            setting = by_rule(K, k, "k", scheme, seed) | {"rule": name}
             yield (plain := as_expensive(K, setting, values[rule]))
             if name == TRUNCATED:
                 yield truncated(K, plain)
@@ -190,7 +158,7 @@ def with_errors(K: Tiled, about: Row, fits: Iterable[Fit]) -> list[Row]:
     """One row per fit with its exact error; all errors come from one pass over all pairs."""
     rows, factors = [], [(np.empty((len(K), 0)), np.empty(0))]  # the error of this one is |K|
     for fit in fits:
-        rows.append({**about, "n": len(K), **fit.row()})
+        rows.append({**about, "n": len(K), **fit.row})
         factors.append((fit.model.transform(K.X), fit.model.signature_))
     norm, *errors = np.sqrt(K.squared_errors(factors)).tolist()
     return [{**row, "error": e, "norm": norm} for row, e in zip(rows, errors, strict=True)]
@@ -218,15 +186,16 @@ def widths(name: str, scale: Scale) -> list[Row]:
     rows = []
     for kernel in (f"{PRINTED_KERNEL}@{factor}" for factor in WIDTHS):
         K = tiled(name, kernel, scale)
-        rows += optimum(name, kernel, scale)
-        rows += with_errors(K, {"set": name, "kernel": kernel}, _both_cores(K, scale))
+        plain = [
+            fitted(K, by_rule(K, k, "k ln n", "kmeans++", seed))
+            for k, seed in product(scale.ranks, seeds("", scale))
+        ]
+        both = (fit for one in plain for fit in (one, truncated(K, one)))
+        rows += [
+            *optimum(name, kernel, scale),
+            *with_errors(K, {"set": name, "kernel": kernel}, both),
+        ]
     return rows
-
-
-def _both_cores(K: Tiled, scale: Scale) -> Iterator[Fit]:
-    for k, seed in product(scale.ranks, seeds("", scale)):
-        yield (plain := fitted(K, by_rule(K, k, "k ln n", "kmeans++", seed)))
-        yield truncated(K, plain)
 
 
 def seeds(kernel: str, scale: Scale) -> range:
@@ -237,22 +206,14 @@ def seeds(kernel: str, scale: Scale) -> range:
 
 def tasks(scale: Scale) -> list[Task]:
     """The tasks of Figures 1 and 2."""
-    names = vectorial_names(scale)
-    sizes = {s: min(VECTORIAL[s].n, scale.rows or VECTORIAL[s].n) for s in names}
-    first, at = min(names, key=lambda s: sizes[s]), f"approximating/{scale.name}"
-    cost = 2 * _cost(sizes[first], scale)
-    made = [Task(f"{at}/{first}/widths", partial(widths, first, scale), cost)]
+    names, at = vectorial_names(scale), f"approximating/{scale.name}"
+    sizes = {name: min(VECTORIAL[name].n, scale.rows or VECTORIAL[name].n) for name in names}
+    first = min(names, key=lambda name: sizes[name])
+    made = [Task(f"{at}/{first}/widths", partial(widths, first, scale), 4e-7 * sizes[first] ** 2)]
     for (name, n), kernel in product(sizes.items(), KERNELS):
         run = partial(optimum, name, kernel, scale)
         made.append(Task(f"{at}/{name}/{kernel}/optimum", run, 6e-8 * n**2))
         for seed in seeds(kernel, scale):
             run = partial(approximations, name, kernel, seed, scale)
-            made.append(Task(f"{at}/{name}/{kernel}/seed {seed}", run, _cost(n, scale)))
+            made.append(Task(f"{at}/{name}/{kernel}/seed {seed}", run, 2e-7 * n**2))
     return made
-
-
-def _cost(n: int, scale: Scale) -> float:
-    """CPU seconds of the errors of 18 approximations per rank, and of the fits."""
-    landmarks = [landmark_count("k ln n", k, n) for k in scale.ranks]
-    fits = sum(0.7 + 2e-9 * n * l**2 for l in landmarks)
-    return 18 * sum(scale.ranks) * n**2 / 3e10 + fits

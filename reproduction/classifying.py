@@ -19,11 +19,10 @@ from sklearn.model_selection import train_test_split
 from sklearn.neighbors import KNeighborsClassifier
 
 import kreinlearn
-from kreinlearn.evaluation.learners import Estimator
 from reproduction import sets
-from reproduction.matrix_free import nystroem
+from reproduction.matrix_free import Array, nystroem
 from reproduction.paired import ALL, ByTarget, Cell, Cells, Figure, errors_by_cell
-from reproduction.reading import rows_of, say
+from reproduction.reading import rows_of
 from reproduction.scale import Scale
 from reproduction.sets import LearningSet, Split, centred_squares
 from reproduction.tasks import Measurements, Row, Task
@@ -39,6 +38,7 @@ FLIP, NEAREST = "flip svm", "1-nn"
 OURS = (SVM, LSM)  # what is compared with the best figure of the paper
 PAPER, DEFAULTS, FEW, EXACT = "paper", "defaults", "few landmarks", "exact"
 LARGE = 2000  # objects above which only OURS are run at their defaults
+EXACT_METHODS = (LSM, VC, SVM, FLIP)
 EXACT_MOST = 1000  # most objects of a set for the methods without approximation
 PROBE = 8  # polygons that are made to learn what such a set is like
 CHOSEN = ("similarity_", "multi_class_", "lambda_plus_", "lambda_minus_", "relative_C_", "C_")
@@ -46,9 +46,9 @@ DISSIMILARITIES = "precomputed_dissimilarity"
 
 
 def classifier(
-    method: str, seed: int, landmarks: int | str | np.ndarray | None = "auto",
+    method: str, seed: int, landmarks: int | str | Array | None = "auto",
     kernel: str = DISSIMILARITIES, **settings: Any,
-) -> Estimator:  # fmt: skip
+) -> Any:  # fmt: skip
     """The learner of a method; every one of the reproduction is built here.
 
     ``landmarks`` is their number, None for all objects, or an array of row numbers.
@@ -70,11 +70,8 @@ class Place(NamedTuple):
     n_classes: int
     folds: int
 
-    def data(self) -> LearningSet:
-        return at_most(sets.learning_set(self.name, self.scale), self.n, self.scale.seed)
-
     def fold(self, number: int) -> Fold:
-        data = self.data()
+        data = at_most(sets.learning_set(self.name, self.scale), self.n, self.scale.seed)
         splits = data.splits(self.scale.folds, self.scale.seed)
         return Fold(data, next(islice(splits, number, None)), number, self)
 
@@ -91,10 +88,8 @@ def at_most(data: LearningSet, n: int, seed: int) -> LearningSet:
     """The set itself, or n of its objects with all classes in proportion."""
     if len(data) <= n:
         return data
-    rows, _ = train_test_split(
-        np.arange(len(data)), train_size=n, stratify=data.y, random_state=seed
-    )
-    rows.sort()
+    every = np.arange(len(data))
+    rows = np.sort(train_test_split(every, train_size=n, stratify=data.y, random_state=seed)[0])
     return replace(data, M=data.M[np.ix_(rows, rows)], y=data.y[rows])
 
 
@@ -112,9 +107,8 @@ class Fold:
         return [str(c) for c in self.data.classes] if apart else [ALL]
 
     def measured(
-        self, cell: Cell, model: Estimator, target: str,
-        matrices: tuple[np.ndarray, np.ndarray] | None = None,
-    ) -> Row:  # fmt: skip
+        self, cell: Cell, model: Any, target: str, matrices: tuple[Array, Array] | None = None
+    ) -> Row:
         """Fit and time the model, and count the test objects that it misclassifies."""
         y, y_test, base = self.split.y_train, self.split.y_test, None
         if target != ALL:
@@ -136,7 +130,7 @@ class Fold:
         return {**figure._asdict(), **more, "base": base}
 
 
-def chosen(model: Estimator) -> str:
+def chosen(model: object) -> str:
     """What a fitted model chose for itself, in one line of words without blanks."""
     values = {name: getattr(model, name, None) for name in CHOSEN}
     return " ".join(
@@ -149,18 +143,15 @@ def chosen(model: Estimator) -> str:
 # What is measured on one fold
 
 
-def paper_landmarks(D: np.ndarray, k: int, seed: int) -> np.ndarray:
-    """Row numbers by the paper's kernel k-means++ on the features of a uniform sketch."""
-    model = nystroem(DISSIMILARITIES, k, scheme="kmeans++", core="plain", seed=seed)
-    return np.asarray(model.fit(D).landmark_indices_)
-
-
 def scheme(where: Place, fold: int, ranks: Sequence[int], apart: bool) -> list[Row]:
-    """The paper's scheme: k landmarks, the plain core, centred squares, one-vs-rest."""
+    """The paper's scheme: k landmarks by its kernel k-means++ on the features of a uniform sketch,
+    the plain core, centred squares, one-vs-rest."""
     here, seed, rows = where.fold(fold), where.scale.seed, []
-    matrices = centred_squares(here.split.M_train, here.split.M_test)
-    for k in (k for k in ranks if k < len(here.split.y_train)):
-        Z = paper_landmarks(here.split.M_train, k, seed)
+    D = here.split.M_train
+    matrices = centred_squares(D, here.split.M_test)
+    for k in (k for k in ranks if k < len(D)):
+        sketch = nystroem(DISSIMILARITIES, k, scheme="kmeans++", core="plain", seed=seed)
+        Z = np.asarray(sketch.fit(D).landmark_indices_)
         for target in here.targets(apart):
             for method in LEARNERS:  # their core is plain by default
                 model = classifier(method, seed, Z, "precomputed", multi_class="ovr")
@@ -193,58 +184,51 @@ def exact(where: Place, fold: int, method: str) -> list[Row]:
     return [where.fold(fold).measured(Cell(method, EXACT), model, ALL)]
 
 
-# Tasks, with costs that were measured
-
-DEFAULT_COST = {LSM: 6.0, VC: 9.0, SVM: 14.0, SF: 3.0}  # seconds of a fit to 800 objects
-EXACT_COST = {LSM: 2.5, VC: 7.0, SVM: 10.0, FLIP: 1.0}  # to 900
+# Tasks
 
 
 def scheme_tasks(where: Place, ranks: Sequence[int] | None = None) -> Iterator[Task]:
     """The paper's scheme with all classes at once, at all ranks or at those given."""
     at = where.scale.ranks if ranks is None else tuple(ranks)
     what = "scheme" if ranks is None else f"scheme at {at}"
-    cost = len(at) * (0.35 + where.n / 3000)
-    yield from _each_fold(where, what, partial(scheme, ranks=at, apart=False), cost)
+    yield from _each_fold(where, what, partial(scheme, ranks=at, apart=False), len(at))
 
 
 def rest_tasks(where: Place) -> Iterator[Task]:
     """The paper's scheme with each class against the rest, for more than two classes."""
     if where.n_classes > 2:
-        ranks = where.scale.ranks
-        run = partial(scheme, ranks=ranks, apart=True)
-        cost = where.n_classes * len(ranks) * (0.2 + where.n / 5000)
+        run = partial(scheme, ranks=where.scale.ranks, apart=True)
+        cost = where.n_classes * len(where.scale.ranks)
         yield from _each_fold(where, "scheme, one against the rest", run, cost)
 
 
 def few_tasks(where: Place) -> Iterator[Task]:
     """Ours with few landmarks, all classes at once and each against the rest."""
-    yield from _each_fold(where, "few landmarks", partial(few, apart=False), 0.3 * where.n_classes)
+    yield from _each_fold(where, "few landmarks", partial(few, apart=False), where.n_classes)
     if where.n_classes > 2:
-        run, cost = partial(few, apart=True), 0.65 * where.n_classes
-        yield from _each_fold(where, "few landmarks, one against the rest", run, cost)
+        what, run = "few landmarks, one against the rest", partial(few, apart=True)
+        yield from _each_fold(where, what, run, 2 * where.n_classes)
 
 
 def default_tasks(where: Place, methods: Iterable[str] | None = None) -> Iterator[Task]:
     """Our learners at their defaults; on a large set only OURS, if no methods are named."""
     for method in methods or (LEARNERS if where.n <= LARGE else OURS):
-        cost = DEFAULT_COST[method] * (min(where.n, 1000) / 800) ** 2 * max(1, where.n / 2000)
-        yield from _each_fold(where, f"defaults, {method}", partial(defaults, method=method), cost)
+        yield from _each_fold(where, f"defaults, {method}", partial(defaults, method=method), 10)
 
 
 def exact_tasks(where: Place) -> Iterator[Task]:
     """The methods that approximate nothing."""
-    for method, seconds in EXACT_COST.items():
-        cost = seconds * (where.n / 900) ** 2
-        yield from _each_fold(where, f"exact, {method}", partial(exact, method=method), cost)
+    for method in EXACT_METHODS:
+        yield from _each_fold(where, f"exact, {method}", partial(exact, method=method), 5)
 
 
 def _each_fold(
-    where: Place, what: str, run: Callable[[Place, int], list[Row]], cost: float
+    where: Place, what: str, run: Callable[[Place, int], list[Row]], weight: float
 ) -> Iterator[Task]:
     scale, of = where.scale, f"{sets.called(where.name)} of {where.n}"
     for fold in range(where.folds):
         key = f"classifying/{scale.name}/{of}/{what}/fold {fold}/seed {scale.seed}"
-        yield Task(key, partial(run, where, fold), cost)
+        yield Task(key, partial(run, where, fold), weight * (0.1 + where.n / 1000))
 
 
 def tasks_of(scale: Scale, *kinds: Callable[[Place], Iterable[Task]]) -> list[Task]:
@@ -262,7 +246,6 @@ class Measured(NamedTuple):
     scale: Scale
     rows: list[Row]
     errors: ByTarget
-    absences: list[str]  # sentences about what is missing
 
     @property
     def k(self) -> int:
@@ -277,24 +260,21 @@ class Measured(NamedTuple):
     def cells(self, name: str, target: str = ALL) -> Cells:
         return self.errors.get((name, target), {})
 
+    def names(self, target: str = ALL) -> list[str]:
+        """The sets that were measured."""
+        return [name for name in sets.DISSIMILARITY if self.cells(name, target)]
+
+    def means(self, part: str, targets: Sequence[str] = (ALL,)) -> dict[str, float]:
+        """The mean errors of a part by name, for the comparison with stored ranges."""
+        return {
+            f"{part}/{name}/{target}/{cell.variant}/{cell.method}": errors.mean
+            for (name, target), cells in self.errors.items()
+            for cell, errors in cells.items()
+            if target in targets and cell.rank in (None, self.k)
+        }
+
 
 def measured(scale: Scale, tasks: Sequence[Task], measurements: Measurements) -> Measured:
     """What the measurements say about the tasks."""
     rows = rows_of(tasks, measurements)
-    left = [task.key for task in tasks if task.key not in measurements]
-    absences = []
-    if left:
-        absences += [say("classification.left", left=len(left), total=len(tasks), first=left[0])]
-    if names := [name for name in scale.dissimilarity if name not in sets.there(scale)]:
-        absences += [say("classification.not_at_hand", names=", ".join(names))]
-    return Measured(scale, rows, errors_by_cell(rows), absences)
-
-
-def mean_errors(here: Measured, part: str, targets: Sequence[str] = (ALL,)) -> dict[str, float]:
-    """The mean errors of a part by name, for the comparison with stored ranges."""
-    return {
-        f"{part}/{name}/{target}/{cell.variant}/{cell.method}": errors.mean
-        for (name, target), cells in here.errors.items()
-        for cell, errors in cells.items()
-        if target in targets and cell.rank in (None, here.k)
-    }
+    return Measured(scale, rows, errors_by_cell(rows))

@@ -1,11 +1,11 @@
-"""Numbers in the package: those that the paper prints, and the ranges of the quick run."""
+"""Numbers in this folder: those that the paper prints, and the ranges of the quick run."""
 
 from __future__ import annotations
 
 import csv
 import math
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import NamedTuple
 
 RULES = {"k": "k", "k*log(n)": "k ln n"}  # how many landmarks rank k has, as we write it
@@ -21,13 +21,6 @@ class Printed(NamedTuple):
         return f"{self.mean:.2f} ± {self.deviation:.2f}"
 
 
-class Point(NamedTuple):
-    """One mark of Figure 2; the logarithms are natural."""
-
-    log_seconds: float
-    log_error: float
-
-
 class Range(NamedTuple):
     """Where a number of the quick run is expected to lie."""
 
@@ -39,7 +32,7 @@ class Range(NamedTuple):
 
 def expected(name: str) -> list[list[str]]:
     """The lines of one CSV file of the folder ``expected``; the first is its header."""
-    text = (files("reproduction") / "expected" / name).read_text(encoding="utf8")
+    text = (Path(__file__).parent / "expected" / name).read_text(encoding="utf8")
     return list(csv.reader(text.splitlines()))
 
 
@@ -55,12 +48,13 @@ def table1() -> dict[tuple[str, str], Printed]:
 
 
 @cache
-def approximation() -> dict[tuple[str, str, str, int], Point]:
-    """By set, landmark scheme, rule and rank; the kernel is delta-gauss."""
-    lines = expected("approximation_time_vs_error.csv")[1:]
+def approximation() -> dict[tuple[str, str, str, int], tuple[float, float]]:
+    """Logarithms of seconds and error by set, scheme, rule and rank; the kernel is delta-gauss."""
     return {
-        (name, scheme, RULES[rule], int(rank)): Point(float(seconds), float(error))
-        for name, _, scheme, rule, rank, seconds, error in lines
+        (name, scheme, RULES[rule], int(rank)): (float(seconds), float(error))
+        for name, _, scheme, rule, rank, seconds, error in expected(
+            "approximation_time_vs_error.csv"
+        )[1:]
     }
 
 

@@ -10,9 +10,9 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.svm import SVC
 
 from kreinlearn import KreinRidge, Landmarks, SpectrumSVC
-from kreinlearn.report.model import Block, Section, Table
 from reproduction import sets
-from reproduction.reading import at_most, rows_of, say
+from reproduction.reading import at_most, rows_of, say, table
+from reproduction.report import Block, Section
 from reproduction.scale import Scale
 from reproduction.tasks import Measurements, Row, Task
 
@@ -197,16 +197,16 @@ def section(scale: Scale, measurements: Measurements) -> Section:
     """Both propositions: tables of differences, and whether they are small."""
     rows = rows_of(tasks(scale), measurements)
     ridge, svm = ([row for row in rows if row["proposition"] == i] for i in (1, 2))
-    blocks: list[Block] = [say("propositions.first")]
-    blocks += [_ridge_table(ridge), _ridge_text(ridge)] if ridge else []
-    blocks.append(say("propositions.second"))
-    blocks += [_svm_table(svm), _svm_text(svm)] if svm else []
-    if missing := [name for name in names(scale) if name not in {row["set"] for row in rows}]:
-        blocks.append(f"Not measured: {', '.join(missing)}.")
+    svm = [row | {"gap": abs(row["gap"])} for row in svm]
+    ours = _cells(ridge, {"share": ".0e", "equal": ".1e", "unequal": ".1e", "no map": ".1e"})
+    blocks: list[Block] = [say("propositions.first"), table("propositions.ridge", ours)]
+    ours = _cells(svm, {"box": "g", "free": "", "bound": "", "gap": ".0e", "flip": ".1e",
+                        "ours": ".1e", "labels": "", "no map": ".1e"})  # fmt: skip
+    blocks += [say("propositions.second"), table("propositions.svm", ours)]
     claims = [
         (f"1, n lambda from {WELL:.0e} of the largest |eigenvalue|",
          [row["equal"] for row in ridge if row["share"] >= WELL], EQUAL),
-        ("2, duality gap", [abs(row["gap"]) for row in svm], SOLVED),
+        ("2, duality gap", [row["gap"] for row in svm], SOLVED),
         ("2, machine on H", [row["flip"] for row in svm], SAME_MACHINE),
         ("2, SpectrumSVC", [row["ours"] for row in svm], CLOSE),
     ]  # fmt: skip
@@ -229,37 +229,7 @@ def digits(difference: float) -> float:
     return float(-np.log10(max(difference, EPS)))
 
 
-def _ridge_table(rows: list[Row]) -> Table:
-    header = ["set", "training", "new", "n lambda", "equal", "lambda_minus x 10", "rows k_x"]
-    styles = {"set": "", "n": "", "new": "", "share": ".0e", "equal": ".1e", "unequal": ".1e",
-              "no map": ".1e"}  # fmt: skip
-    title, note = "Proposition 1: differences of predictions", say("propositions.ridge_note")
-    return Table(title, header, _cells(rows, styles), [note])
-
-
 def _cells(rows: list[Row], styles: dict[str, str]) -> list[list[str]]:
     """The values of each row, in the format of each key."""
-    return [[format(row[key], style) for key, style in styles.items()] for row in rows]
-
-
-def _ridge_text(rows: list[Row]) -> str:
-    worst = {share: max(r["equal"] for r in rows if r["share"] == share) for share in PENALTIES}
-    differences = ", ".join(f"{value:.0e} at {share:.0e}" for share, value in worst.items())
-    unequal, no_map = (min(row[kind] for row in rows) for kind in ("unequal", "no map"))
-    return say("propositions.ridge", differences=differences, unequal=unequal, no_map=no_map)
-
-
-def _svm_table(rows: list[Row]) -> Table:
-    header = ["set", "training", "new", "C h", "free", "at C", "gap", "SVM on H", "SpectrumSVC",
-              "labels", "rows k_x"]  # fmt: skip
-    styles = {"set": "", "n": "", "new": "", "box": "g", "free": "", "bound": "", "gap": ".0e",
-              "flip": ".1e", "ours": ".1e", "labels": "", "no map": ".1e"}  # fmt: skip
-    cells = _cells([row | {"gap": abs(row["gap"])} for row in rows], styles)
-    title, note = "Proposition 2: differences of decision values", say("propositions.svm_note")
-    return Table(title, header, cells, [note])
-
-
-def _svm_text(rows: list[Row]) -> str:
-    flip, ours = (max(row[kind] for row in rows) for kind in ("flip", "ours"))
-    labels, no_map = sum(row["labels"] for row in rows), min(row["no map"] for row in rows)
-    return say("propositions.svm", flip=flip, ours=ours, labels=labels, no_map=no_map)
+    every = {"set": "", "n": "", "new": "", **styles}
+    return [[format(row[key], style) for key, style in every.items()] for row in rows]

@@ -19,7 +19,7 @@ NAMES = {
     "propositions": "Propositions 1 and 2",
 }
 FOLDER = Path("kreinlearn-paper")
-REPORT, RESULTS = "report.html", "RESULTS.md"
+RESULTS = "RESULTS.md"
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,12 @@ from sklearn.datasets import load_digits
 from sklearn.model_selection import StratifiedKFold
 from sklearn.preprocessing import KernelCenterer, StandardScaler
 
-from kreinlearn.datasets import VARIABLE, list_datasets, load_dataset, make_balls3d, make_polygons
-from kreinlearn.kernels import resolve
+from kreinlearn.datasets import list_datasets, load_dataset, make_balls3d, make_polygons
+from kreinlearn.kernels import Hausdorff, ModifiedHausdorff
 from reproduction.scale import Scale
 
 Array = np.ndarray
+VARIABLE = "KREINLEARN_DATA"
 SAME, EQUIVALENT, PART, SIBLING = "the paper's", "an equivalent", "a part", "not in the paper"
 
 
@@ -139,7 +140,7 @@ def balls3d(n_per_class: int, seed: int) -> LearningSet:
 def polygons(name: str, distance: str, n: int, seed: int) -> LearningSet:
     """Generated polygons under one of the distances of the paper's sets."""
     X, y = make_polygons(n, random_state=seed)
-    D = resolve(distance).symmetric(X)
+    D = {"hausdorff": Hausdorff(), "modified_hausdorff": ModifiedHausdorff()}[distance](X)
     origin = f"{EQUIVALENT}: {n} polygons of another generator"
     return LearningSet(name, True, D, y, origin=origin)
 
@@ -165,28 +166,25 @@ class Dissimilarity(NamedTuple):
 
 DISDATASETS = "the collection 'disdatasets' of R.P.W. Duin and E. Pekalska (PRTools, DisTools)"
 
-DISSIMILARITY = {
-    s.name: s
-    for s in (
-        Dissimilarity("coilyork", "coilyork", "coilyork", 26.0, "CoilYork",
-                      lambda scale: coilyork_partial()),
-        Dissimilarity("balls3d", "balls 3D", "balls3D", 0.07, "",
-                      lambda scale: balls3d(scale.balls, scale.seed)),
-        Dissimilarity("prodom", "prodom", "prodom", 99.0, "ProDom"),
-        Dissimilarity("chickenpieces_10_120", "chicken10", "chicken10-120", 18.0,
-                      "ChickenPieces-10-120"),
-        Dissimilarity("protein", "protein", "protein", 0.07, "Protein"),
-        Dissimilarity("zongker", "zongker", "zongker", 59.0, "Zongker"),
-        Dissimilarity("chickenpieces_25_45", "chicken25", "chicken25-45", 32.0,
-                      "ChickenPieces-25-45"),
-        Dissimilarity("polydish57", "pdish57", "polydish57", 42.0, "",
-                      lambda s: polygons("polydish57", "hausdorff", s.polygons, s.seed)),
-        Dissimilarity("polydism57", "pdism57", "polydism57", 36.0, "",
-                      lambda s: polygons("polydism57", "modified_hausdorff", s.polygons, s.seed)),
-        Dissimilarity("woodyplants50", "woody50", "woodyplants50", 23.0, "WoodyPlants50"),
-        Dissimilarity("chickenpieces_20_60", "", "", None, "ChickenPieces-20-60"),
-    )
-}  # fmt: skip
+# fmt: off
+DISSIMILARITY = {s.name: s for s in (
+    Dissimilarity("coilyork", "coilyork", "coilyork", 26.0, "CoilYork",
+                  lambda s: coilyork_partial()),
+    Dissimilarity("balls3d", "balls 3D", "balls3D", 0.07, "", lambda s: balls3d(s.balls, s.seed)),
+    Dissimilarity("prodom", "prodom", "prodom", 99.0, "ProDom"),
+    Dissimilarity("chickenpieces_10_120", "chicken10", "chicken10-120", 18.0,
+                  "ChickenPieces-10-120"),
+    Dissimilarity("protein", "protein", "protein", 0.07, "Protein"),
+    Dissimilarity("zongker", "zongker", "zongker", 59.0, "Zongker"),
+    Dissimilarity("chickenpieces_25_45", "chicken25", "chicken25-45", 32.0, "ChickenPieces-25-45"),
+    Dissimilarity("polydish57", "pdish57", "polydish57", 42.0, "",
+                  lambda s: polygons("polydish57", "hausdorff", s.polygons, s.seed)),
+    Dissimilarity("polydism57", "pdism57", "polydism57", 36.0, "",
+                  lambda s: polygons("polydism57", "modified_hausdorff", s.polygons, s.seed)),
+    Dissimilarity("woodyplants50", "woody50", "woodyplants50", 23.0, "WoodyPlants50"),
+    Dissimilarity("chickenpieces_20_60", "", "", None, "ChickenPieces-20-60"),
+)}
+# fmt: on
 
 
 @lru_cache(maxsize=2)
@@ -240,14 +238,15 @@ def stand_ins(scale: Scale) -> list[str]:
 
 def missing(scale: Scale) -> list[str]:
     """One sentence for each set that cannot be measured: what to download, and where to put it."""
+    to = f"in the folder that {VARIABLE} names"
     return [
         f"{name}: {DISSIMILARITY[name].download} of {DISDATASETS}; as dissimilarity/{name}.npz, "
-        f"arrays D (n, n) and y (n,), in the folder that {VARIABLE} names"
+        f"arrays D (n, n) and y (n,), {to}"
         for name in scale.dissimilarity
         if not source(name)
     ] + [
         f"{name}: the regression set of that name (UCI, or the collection of L. Torgo); as "
-        f"vectorial/{name}.npz, array X (n, d), in the folder that {VARIABLE} names"
+        f"vectorial/{name}.npz, array X (n, d), {to}"
         for name in scale.vectorial
         if not is_there(f"vectorial/{name}")
     ]

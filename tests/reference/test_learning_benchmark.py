@@ -18,9 +18,9 @@ from benchmarks.learners import (
 )
 from benchmarks.learning import cell_of
 from benchmarks.learning_sets import learning_set
-from benchmarks.verdicts import complete
+from benchmarks.verdicts import complete, difference
 from kreinlearn.datasets import VARIABLE, make_balls3d
-from reproduction.paired import ALL, Errors, Figure, difference, errors_of
+from reproduction.paired import ALL, Errors, Figure, errors_of
 from reproduction.sets import LearningSet, centred_squares
 
 METHODS = ["KreinRidge 100", "KreinRidge 100 one lambda", "1-NN", "SVC raw"]

@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from reproduction import printed
 from reproduction.__main__ import main
-from reproduction.command import all_parts
+from reproduction.command import PARTS
 from reproduction.scale import QUICK
 from reproduction.sets import is_there
 from tests.bounds import least_cpu_seconds
@@ -49,10 +49,10 @@ def test_every_part_is_measured_and_within_its_ranges(folder: Path) -> None:
     assert int(said[1]) == len(measurable) >= 20
     assert int(said[2]) == 0
     headings = re.findall(r"^## \d+\. (.*)$", text, re.M)
-    assert len(headings) == len(all_parts()) + 1
+    assert len(headings) == len(PARTS) + 1
     lines = (folder / "measurements.jsonl").read_text(encoding="utf8").splitlines()[1:]
     kept = {outcome["key"]: outcome["cpu"] for outcome in map(json.loads, lines)}
-    assert {task.key for part in all_parts().values() for task in part.tasks(QUICK)} == set(kept)
+    assert {task.key for part in PARTS.values() for task in part.tasks(QUICK)} == set(kept)
     assert sum(kept.values()) < MOST_WORK * seconds_of_eigenvalues()
 
 

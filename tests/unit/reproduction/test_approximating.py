@@ -14,14 +14,12 @@ from scipy.spatial.distance import pdist, squareform
 from sklearn.datasets import load_digits
 
 from kreinlearn import KreinNystroem, Landmarks
-from kreinlearn.report.model import Table
-from reproduction import approximating, comparing, figures, rank_error, time_error
+from reproduction import approximating, approximation, figures
 from reproduction.approximating import (
     DEFAULT,
     EQUAL,
     PAPER,
     TRUNCATED,
-    Setting,
     as_expensive,
     by_rule,
     columns_for,
@@ -29,13 +27,15 @@ from reproduction.approximating import (
     kernel_of,
     with_share,
 )  # fmt: skip
-from reproduction.comparing import OURS, Cell, cell_of, read
-from reproduction.matrix_free import Count, Counted, Tiled
+from reproduction.approximation import OURS, Cell, Results, rank_error, time_error
+from reproduction.matrix_free import Count, Counted, Tiled, nystroem
+from reproduction.report import Table
 from reproduction.scale import QUICK
 from tests.oracles import best_rank, delta_gauss
 
 Array = NDArray[Any]
 TINY = replace(QUICK, name="tiny", rows=150, vectorial=(), ranks=(3, 8), repetitions=1)
+SETTING = {"k": 4, "rule": "", "l": 4, "scheme": "", "core": "plain", "seed": 1}
 Panels = dict[str, list[figures.Panel]]
 
 
@@ -58,7 +58,7 @@ def panels(monkeypatch: pytest.MonkeyPatch) -> Panels:
         asked[name] = panels
         return name
 
-    monkeypatch.setattr(figures, "drawn", drawn)
+    monkeypatch.setattr(approximation, "drawn", drawn)
     return asked
 
 
@@ -118,20 +118,20 @@ class Ledger(Counted):
 @pytest.mark.parametrize("scheme", [DEFAULT, *PAPER])
 def test_the_count_is_the_number_of_pairs_asked_for(K, scheme):
     setting, count = by_rule(K, 4, "k ln n", scheme, 0), Count()
-    setting.model(Ledger(K.kernel, count)).fit(K.X)
-    assert fitted(K, setting).values == count.values == len(count.ledger)  # type: ignore[attr-defined]
+    ledger = Tiled(K.X, Ledger(K.kernel, count))
+    assert fitted(ledger, setting).row["evaluations"] == len(count.ledger)  # type: ignore[attr-defined]
 
 
 def test_uniform_landmarks_cost_their_columns_with_each_pair_once(K):
     n, l = len(K), 9
-    fit = fitted(K, Setting(4, "", l, "uniform", "plain", 0))
-    assert fit.values == sum(n - i for i in range(l))
+    fit = fitted(K, SETTING | {"l": l, "scheme": "uniform"})
+    assert fit.row["evaluations"] == sum(n - i for i in range(l))
 
 
 def test_counting_changes_nothing_else(K):
     setting = by_rule(K, 4, "k ln n", DEFAULT, 3)
     counted = fitted(K, setting).model
-    plain = setting.model(K.kernel).fit(K.X)
+    plain = nystroem(K.kernel, setting["l"], 4, seed=3).fit(K.X)
     assert np.array_equal(counted.landmark_indices_, plain.landmark_indices_)
     assert np.array_equal(counted.transform(K.X), plain.transform(K.X))
 
@@ -147,12 +147,13 @@ def test_columns_for_so_many_values(n):
 @pytest.mark.parametrize("scheme", PAPER)
 @pytest.mark.parametrize("values", [1000, 2500, 160 * 161 // 2])
 def test_the_fewest_landmarks_that_cost_as_much(K, scheme, values):
-    fit = as_expensive(K, Setting(4, "", 4, scheme, "plain", 1), values)
-    assert fit.values >= values
-    if fit.setting.l < len(K):  # one less would not do: a column costs at most n values
-        assert fit.values - len(K) <= values + 4 * len(K) * (scheme != "uniform")
-    if scheme == "uniform" and fit.setting.l < len(K):
-        assert fitted(K, fit.setting._replace(l=fit.setting.l - 1)).values < values
+    fit = as_expensive(K, SETTING | {"scheme": scheme}, values)
+    l, found = fit.row["l"], fit.row["evaluations"]
+    assert found >= values
+    if l < len(K):  # one less would not do: a column costs at most n values
+        assert found - len(K) <= values + 4 * len(K) * (scheme != "uniform")
+    if scheme == "uniform" and l < len(K):
+        assert fitted(K, fit.row | {"l": l - 1}).row["evaluations"] < values
 
 
 # Fits
@@ -160,8 +161,8 @@ def test_the_fewest_landmarks_that_cost_as_much(K, scheme, values):
 
 def test_given_landmarks_are_the_chosen_ones(K):
     fit = with_share(K, by_rule(K, 6, "k ln n", "kmeans++", 0))
-    assert 0 < fit.given < math.inf
-    assert 0 < fit.cpu < math.inf
+    assert 0 < fit.row["cpu_given"] < math.inf
+    assert 0 < fit.row["cpu"] < math.inf
 
 
 def test_truncated_is_the_largest_eigenvalues_of_K_ZZ(K):
@@ -171,7 +172,7 @@ def test_truncated_is_the_largest_eigenvalues_of_K_ZZ(K):
     inverse = np.linalg.pinv(best_rank(whole[np.ix_(Z, Z)], 5), rcond=1e-9)
     expected = whole[:, Z] @ inverse @ whole[Z]
     assert np.allclose(cut.model.approximate(K.X), expected, atol=1e-7 * np.abs(expected).max())
-    assert (cut.values, cut.setting.l) == (plain.values, plain.setting.l)
+    assert all(cut.row[name] == plain.row[name] for name in ("evaluations", "l", "rule"))
 
 
 def digits_matrix(kernel: str) -> tuple[Array, Array]:
@@ -205,11 +206,11 @@ def test_optimal_rows(measurements):
 
 
 def test_no_fit_is_better_than_the_optimum_and_values_suffice(measurements):
-    results = read(TINY, measurements)
+    results = Results(TINY, measurements)
     for cell, rows in results.items():
         assert min(row["error"] for row in rows) >= results.optimum(cell) * (1 - 1e-9)
         for rule in (rule for rule in EQUAL if EQUAL[rule] == cell.rule):
-            mine = results[cell_of(cell.set, cell.kernel, cell.k, OURS, rule)]
+            mine = results[cell._replace(scheme=OURS, rule=rule)]
             pairs = zip(rows, mine, strict=True)
             assert all(r["evaluations"] >= m["evaluations"] for r, m in pairs)
 
@@ -225,7 +226,7 @@ def test_tasks_can_be_sent_to_a_worker_and_have_their_own_names():
 
 
 def test_a_section_has_figures_tables_checks_and_numbers(measurements, panels):
-    ranks, times = (part.section(TINY, measurements) for part in (rank_error, time_error))
+    ranks, times = (part(TINY, measurements) for part in (rank_error, time_error))
     assert len(ranks.checks) == 5
     assert all(check.holds is not None for check in ranks.checks)
     titles = [block.title for block in ranks.blocks if isinstance(block, Table)]
@@ -238,41 +239,6 @@ def test_a_section_has_figures_tables_checks_and_numbers(measurements, panels):
                if isinstance(t, Table) for row in t.rows)  # fmt: skip
 
 
-@pytest.mark.usefixtures("panels")
-@pytest.mark.parametrize("kept", ["", "optimum", "seed 0", "widths", "sigmoid"])
-def test_a_section_says_what_is_missing(measurements, kept):
-    some = {key: rows for key, rows in measurements.items() if kept and kept in key}
-    for part in (rank_error, time_error):
-        section = part.section(TINY, some)
-        said = [block for block in section.blocks if isinstance(block, str)]
-        assert any("Not measured yet" in text for text in said)
-        assert not any("nan" in " ".join(row) for block in section.blocks
-                       if isinstance(block, Table) for row in block.rows)  # fmt: skip
-
-
-def made_up(errors: dict[str, list[float]]) -> comparing.Results:
-    """One set, kernel and rank: errors of two seeds by scheme, at as many values."""
-    found = comparing.Results()
-    for scheme, values in errors.items():
-        rule, core = ("k ln n", "ls") if scheme == DEFAULT else (TRUNCATED, "plain")
-        cell = Cell("cal_housing", "sigmoid", 3, scheme, rule, core)
-        rows = [{"error": e, "norm": 9.0, "evaluations": 7} for e in values]
-        found[cell] = rows
-    return found
-
-
-def test_the_worst_case_is_named():
-    found = made_up({DEFAULT: [2.0, 4.0], "uniform": [4.0, 5.0], "leverage": [1.0, 5.0],
-                     "kmeans++": [2.0, 2.0]})  # fmt: skip
-    pairs = list(comparing.pairs(found, replace(TINY, ranks=(3,)), {"k ln n": TRUNCATED}))
-    check = comparing.not_above("theirs", pairs, len(pairs))
-    assert not check.holds
-    assert check.found == (
-        "worst 1.5 (cal-housing, sigmoid, rank 3, kmeans++, our l = k ln n); 2 of 3 medians, "
-        "4 of 6 single seeds"
-    )
-
-
 def test_the_papers_points_stand_in_the_panels_of_its_kernel_alone(
     measurements, panels, monkeypatch
 ):
@@ -283,7 +249,7 @@ def test_the_papers_points_stand_in_the_panels_of_its_kernel_alone(
     }
     scale = replace(TINY, ranks=(5, 10))
     for part in (rank_error, time_error):
-        part.section(scale, renamed)
+        part(scale, renamed)
     count = {name: sum(line.printed for line in ps[0].lines) for name, ps in panels.items()}
     assert count == {
         "rank-error-delta_gauss": 6, "rank-error-sigmoid": 0, "rank-error-epanechnikov": 0,
@@ -292,8 +258,31 @@ def test_the_papers_points_stand_in_the_panels_of_its_kernel_alone(
     assert all(math.isfinite(y) for line in panels["time-error"][0].lines for y in line.y)
 
 
+def compared(errors: dict[str, list[float]]) -> list[approximation.Pair]:
+    """One set, kernel and rank: errors of two seeds by scheme, at as many values."""
+    found = Results(TINY, {})
+    found.sets, found.scale = ["cal_housing"], replace(TINY, ranks=(3,))
+    for kernel in approximation.NAMES:
+        for scheme, values in errors.items():
+            rule = "k ln n" if scheme == OURS else TRUNCATED
+            rows = [{"error": e, "norm": 9.0, "evaluations": 7} for e in values]
+            found[Cell("cal_housing", kernel, 3, scheme, rule)] = rows
+    every = approximation.pairs(found, {"k ln n": TRUNCATED})
+    return [pair for pair in every if pair.other.kernel == "sigmoid"]
+
+
+def test_the_worst_case_is_named():
+    theirs = {"uniform": [4.0, 5.0], "leverage": [1.0, 5.0], "kmeans++": [2.0, 2.0]}
+    pairs = compared({OURS: [2.0, 4.0], **theirs})
+    check = approximation.not_above("theirs", pairs, len(pairs))
+    assert not check.holds
+    assert check.found == (
+        "worst 1.5 (cal-housing, sigmoid, rank 3, kmeans++, our l = k ln n); 2 of 3 medians, "
+        "4 of 6 single seeds"
+    )
+
+
 def test_a_claim_about_all_is_not_made_of_some():
-    found = made_up({DEFAULT: [2.0], "uniform": [4.0], "leverage": [3.0], "kmeans++": [2.5]})
-    pairs = list(comparing.pairs(found, replace(TINY, ranks=(3,)), {"k ln n": TRUNCATED}))
-    assert comparing.not_above("theirs", pairs, len(pairs)).holds is True
-    assert comparing.not_above("theirs", pairs, len(pairs) + 1).holds is None
+    pairs = compared({OURS: [2.0], "uniform": [4.0], "leverage": [3.0], "kmeans++": [2.5]})
+    assert approximation.not_above("theirs", pairs, len(pairs)).holds is True
+    assert approximation.not_above("theirs", pairs, len(pairs) + 1).holds is None

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from kreinlearn import KreinClassifier
 from reproduction import classifying
 from reproduction.classifying import (
     DEFAULTS,
@@ -19,8 +20,10 @@ from reproduction.classifying import (
     OURS,
     PAPER,
     at_most,
+    chosen,
     place,
 )
+from reproduction.matrix_free import nystroem
 from reproduction.paired import ALL, ONE_VS_REST, Cell, errors_by_cell
 from reproduction.scale import QUICK
 from reproduction.sets import LearningSet, centred_squares
@@ -56,35 +59,32 @@ def test_centred_squares_are_inner_products_about_the_training_mean():
 
 
 def test_the_scheme_gives_all_methods_one_set_of_landmarks_a_rank(three, monkeypatch):
-    chosen, fits = [], []
-    choose, measured = classifying.paper_landmarks, classifying.Fold.measured
+    fits, measured = [], classifying.Fold.measured
 
     def spy(self, cell, model, target, matrices=None):
         fits.append((cell, model.landmarks, matrices[0]))
         return measured(self, cell, model, target, matrices)
 
-    monkeypatch.setattr(
-        classifying, "paper_landmarks", lambda *args: chosen.append(choose(*args)) or chosen[-1]
-    )
     monkeypatch.setattr(classifying.Fold, "measured", spy)
     rows = classifying.scheme(three, 1, (3, 8, 18), apart=False)
-    assert [len(Z) for Z in chosen] == [3, 8]  # no 18 of 18 training objects
     assert {cell for cell, _, _ in fits} == {Cell(m, PAPER, k) for m in LEARNERS for k in (3, 8)}
     for cell, Z, K in fits:
-        assert np.array_equal(Z, chosen[cell.rank > 3])
+        assert len(Z) == cell.rank  # none of rank 18, as there are 18 training objects
+        assert np.array_equal(Z, next(own for other, own, _ in fits if other.rank == cell.rank))
         assert np.linalg.eigvalsh(K)[0] < -0.1  # the negative part is not lost on the way
     assert all((row["fold"], row["n_train"], row["n_test"]) == (1, 18, 18) for row in rows)
 
 
 def test_errors_are_those_of_the_same_model_fitted_by_hand(three):
-    split = next(three.data().splits(2, 0))
+    split = next(three.fold(0).data.splits(2, 0))
     J = np.eye(18) - 1 / 18
     K = -0.5 * J @ split.M_train**2 @ J
     squares = split.M_test**2
     K_test = -0.5 * (squares - squares.mean(axis=1, keepdims=True)) @ J
     K_test += 0.5 * ((split.M_train**2).mean(axis=0) @ J)
     rows = classifying.scheme(three, 0, (8,), apart=True)
-    Z = classifying.paper_landmarks(split.M_train, 8, 0)
+    sketch = nystroem("precomputed_dissimilarity", 8, scheme="kmeans++", core="plain", seed=0)
+    Z = sketch.fit(split.M_train).landmark_indices_
     for row in (row for row in rows if row["method"] == "sf-lsm"):
         penalty = float(row["chosen"].split("lambda_plus=")[1].split()[0])
         F, F_test = K[:, Z] - K[:, Z].mean(axis=0), K_test[:, Z] - K[:, Z].mean(axis=0)
@@ -100,7 +100,7 @@ def test_errors_are_those_of_the_same_model_fitted_by_hand(three):
 
 
 def test_neighbours_are_the_nearest(three):
-    split = list(three.data().splits(2, 0))[1]
+    split = list(three.fold(0).data.splits(2, 0))[1]
     rows = classifying.few(three, 1, apart=False)
     assert [(row["method"], row["variant"], row["rank"]) for row in rows] == [
         *((method, FEW, 8) for method in OURS),
@@ -171,13 +171,6 @@ def row(method="krein lsm", fold=0, missed=0, target=ALL, folds=2, **others):
     return values | others
 
 
-def test_cells_that_lack_a_fold_are_left_out():
-    rows = [row(fold=0, missed=2), row(fold=1, missed=4), row("sf-lsm", fold=0, missed=1)]
-    cells = errors_by_cell(rows)["s", ALL]
-    assert list(cells) == [Cell("krein lsm", PAPER, 3)]
-    assert cells[Cell("krein lsm", PAPER, 3)].values.tolist() == [10.0, 20.0]
-
-
 def test_one_against_the_rest_is_the_mean_over_classes():
     missed = {("1", 0): 2, ("1", 1): 4, ("2", 0): 6, ("2", 1): 0}
     result = errors_by_cell([row(fold=f, missed=m, target=t) for (t, f), m in missed.items()])
@@ -194,3 +187,12 @@ def test_medians_are_over_folds_and_one_split_has_its_error(folds, median):
     (errors,) = errors_by_cell(rows)["s", ALL].values()
     assert errors.median == median
     assert ("±" in str(errors)) == (folds > 1)
+
+
+def test_every_choice_is_one_word() -> None:
+    x = np.random.default_rng(0).normal(size=(60, 2))
+    D = np.abs(x[:, None] - x).sum(axis=2)
+    model = KreinClassifier("precomputed_dissimilarity", random_state=0).fit(D, x[:, 0] > 0)
+    words = dict(word.split("=", 1) for word in chosen(model).split())
+    assert words["similarity"] == model.similarity_.replace(" ", "")
+    assert float(words["lambda_plus"]) > 0

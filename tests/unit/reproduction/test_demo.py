@@ -25,12 +25,8 @@ from kreinlearn import (
     SpectrumSVC,
 )
 from kreinlearn.datasets import make_polygons
-from kreinlearn.kernels.dissimilarity import TRANSFORMS
-from kreinlearn.report.terminal import parts
 from reproduction import demo
-from reproduction.demo.approximation import SCHEMES, Findings
-from reproduction.demo.command import saved
-from reproduction.demo.learning import Choice, Score, methods, table_of
+from reproduction.__main__ import main
 from tests.oracles import double_centred, indefiniteness_by_trace
 from tests.systems import hearing, posix_only
 
@@ -58,7 +54,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     folder = tmp_path_factory.mktemp("demo")
     printed = io.StringIO()
     with contextlib.chdir(folder), contextlib.redirect_stdout(printed):
-        status = demo.main(["--n", str(N), "--seed", str(SEED)])
+        status = main(["demo", "--n", str(N), "--seed", str(SEED)])
     return Run(status, printed.getvalue().splitlines(), folder)
 
 
@@ -244,15 +240,18 @@ def test_methods_have_rows_with_what_they_have(run: Run) -> None:
         assert bool(minus) == (method != "SimilarityRidge")  # it has one penalty
 
 
-def test_the_longest_name_of_a_similarity_fits_in_a_terminal() -> None:
-    longest = max(TRANSFORMS, key=len)
-    chosen = Choice(500, longest, 1e-4, 1e5)
-    errors, seconds = np.array([0.5, 0.4]), np.array([9.5, 9.6])
-    results = [Score(name, errors, seconds, chosen) for name in methods(500, 0)]
-    assert len(list(parts(table_of(results, 500), 80))) == 1
-
-
 # Endings.
+
+
+def test_without_matplotlib_the_extra_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.setattr(demo, "methods", lambda n, seed: {"1-NN": demo.NearestNeighbour()})
+    output = tmp_path / "demo.png"
+    assert main(["demo", "--n", "20", "--output", str(output)]) == 0
+    assert 'pip install "kreinlearn[plot]"' in capsys.readouterr().err
+    assert not output.exists()
 
 
 @posix_only("a way to interrupt one other process")
@@ -274,33 +273,6 @@ def test_interrupted_it_gives_130_and_no_traceback(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-@pytest.fixture
-def found() -> tuple[Findings, list[Score]]:
-    ratios = {scheme: np.full((2, 3), 1.5) for scheme in SCHEMES}
-    score = Score("1-NN", np.array([0.1, 0.2]), np.array([1.0, 1.0]), Choice(8, "", None, None))
-    return Findings(np.array([2.0, -1.0]), (5, 10), np.array([0.5, 0.2]), ratios), [score]
-
-
-def test_without_matplotlib_the_extra_is_named(
-    found: tuple[Findings, list[Score]],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib.backends.backend_agg", None)
-    assert saved(*found, tmp_path / "demo.png") == 0
-    assert 'pip install "kreinlearn[plot]"' in capsys.readouterr().err
-
-
-def test_a_file_that_cannot_be_written_is_one_line(
-    found: tuple[Findings, list[Score]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert saved(*found, tmp_path) == 1
-    error = capsys.readouterr().err
-    assert error.startswith("no picture: ")
-    assert error.count("\n") == 1
-
-
 @pytest.mark.parametrize(
     ("argv", "message"),
     [
@@ -316,6 +288,6 @@ def test_wrong_options_give_2(
     argv: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as exit:
-        demo.main(argv)
+        main(["demo", *argv])
     assert exit.value.code == 2
     assert message in capsys.readouterr().err

@@ -140,10 +140,3 @@ def test_a_difference_is_a_miss():
     ]
     keys = {task.key: rows for task in part.tasks(ALL)[:1]}
     assert [check.holds for check in part.section(ALL, keys).checks] == [False, True, False, True]
-
-
-def test_nothing_measured():
-    found = part.section(ALL, {})
-    assert [check.holds for check in found.checks] == [None] * 4
-    assert found.blocks[-1].startswith("Not measured: ")
-    assert part.digits(0.0) > 15

@@ -9,8 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from kreinlearn.report.model import Check, Picture, Section, Table
 from reproduction.command import reproduce
+from reproduction.report import Check, Picture, Section, Table
 from reproduction.scale import QUICK, Scale
 from reproduction.tasks import Measurements, Row, Task
 
@@ -69,4 +69,4 @@ def registry(folder: Path, seconds: float = 0.0) -> dict[str, Any]:
 if __name__ == "__main__":
     folder, seconds, jobs = Path(sys.argv[1]), float(sys.argv[2]), int(sys.argv[3])
     parts = registry(folder, seconds)
-    sys.exit(reproduce(("low", "high"), QUICK, folder, jobs, registry=parts))
+    sys.exit(reproduce(("low", "high"), QUICK, folder, jobs, parts=parts))
