@@ -88,7 +88,8 @@ def drawn(
             entries.append(
                 Line2D([], [], color="#555555", marker="o", label="the paper", **PRINTED)
             )
-        figure.legend(handles=entries, loc="outside upper center", ncols=2 * columns)
+        columns = min(len(entries), 2 * columns)
+        figure.legend(handles=entries, loc="outside upper center", ncols=columns)
         nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
         figure.savefig(file, format="svg", metadata=nothing)
     return Picture(name, caption, alt, file.getvalue())
@@ -112,7 +113,7 @@ def _draw(axes: Axes, panel: Panel, looks: dict[str, Any], xlog: bool, ylog: boo
         )
         for edge, beyond, caret in ((high, y > high, 6), (low, y < low, 7)):
             at = x[beyond], np.full(beyond.sum(), edge)
-            axes.plot(*at, linestyle="", marker=caret, clip_on=False, color=look["color"])
+            axes.plot(*at, ls="", marker=caret, clip_on=False, in_layout=False, color=look["color"])
     if xlog and len(ticks := np.unique(xs)) <= FEW:
         axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
         axes.set_xticks([], minor=True)
