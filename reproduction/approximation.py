@@ -324,7 +324,8 @@ def _landmarks_cost(results: Results, k: int) -> Table:
         ours = [results.median(many, "cpu") / results.median(few, "cpu")]
         ours.append(results.median(few) / results.median(many))
         (s_few, e_few), (s_many, e_many) = (
-            np.ravel(printed_points(name, scheme, rule, [k])) for rule in PAPER_RULES
+            [values[0] for values in printed_points(name, scheme, rule, [k])]
+            for rule in PAPER_RULES
         )
         theirs = [number(math.exp(gap)) for gap in (s_many - s_few, e_few - e_many)]
         cells = [number(o) + (f" ({t})" if t else "") for o, t in zip(ours, theirs, strict=True)]

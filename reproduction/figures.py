@@ -69,7 +69,7 @@ def drawn(
     columns = max(1, min(columns, len(panels)))
     rows = max(1, math.ceil(len(panels) / columns))
     labels = dict.fromkeys(line.label for panel in panels for line in panel.lines)
-    looks = {
+    looks: dict[str, Any] = {
         label: {"color": COLOURS[i % len(COLOURS)], "marker": MARKS[i % len(MARKS)]}
         for i, label in enumerate(labels)
     }

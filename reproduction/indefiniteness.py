@@ -12,7 +12,7 @@ from kreinlearn.datasets import load_dataset
 from kreinlearn.kernels import double_centre
 from reproduction import sets
 from reproduction.reading import at_most, rows_of, say, table
-from reproduction.report import Check, Section, Table
+from reproduction.report import Block, Check, Section, Table
 from reproduction.scale import Scale
 from reproduction.tasks import Measurements, Row, Task
 
@@ -86,7 +86,7 @@ def section(scale: Scale, measurements: Measurements) -> Section:
     vectors = [row for row in rows if "origin" not in row]
     apart = [abs(row["iota"] - HALF) for row in vectors]
     names = ", ".join(f"{row['set']} (n = {row['n']})" for row in vectors)
-    blocks = [
+    blocks: list[Block] = [
         say("indefiniteness.opening"),
         _table(scale, results),
         say("indefiniteness.impossible"),

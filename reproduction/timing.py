@@ -17,7 +17,7 @@ from reproduction.approximating import kernel_of
 from reproduction.figures import Line, Panel, drawn
 from reproduction.matrix_free import fewer_dimensions, nystroem
 from reproduction.reading import at_most, rows_of, say, table
-from reproduction.report import Check, Section, Table
+from reproduction.report import Block, Check, Section, Table
 from reproduction.scale import Scale
 from reproduction.sets import vectorial_names, vectors
 from reproduction.tasks import Measurements, Row, Task
@@ -106,7 +106,8 @@ def size_time(scale: Scale, measurements: Measurements) -> Section:
     ours = {(way, k): p for (way, k), p in exponents.items() if way != PRINTED}
     panels = [
         Panel(way, [
-            Line(f"rank {k}", *zip(*points[kind, k], strict=True), printed=kind == PRINTED)
+            Line(f"rank {k}", [n for n, _ in points[kind, k]], [t for _, t in points[kind, k]],
+                 printed=kind == PRINTED)
             for k in scale.ranks for kind in (way, PRINTED) if (kind, k) in points
         ])
         for way in WAYS
@@ -268,7 +269,12 @@ def flops(scale: Scale, measurements: Measurements) -> Section:
     timed, known = [r for r in rows if "n" in r], [r for r in rows if "route" in r]
     apart = {name: max(row[f"{name} apart"] for row in timed) for name in ("gram", "sgt")}
     opening = say("flops.opening", d=DIMENSIONS, repeats=scale.repeats)
-    blocks = [opening, _times(timed), say("flops.conclusion"), say("flops.agree", **apart)]
+    blocks: list[Block] = [
+        opening,
+        _times(timed),
+        say("flops.conclusion"),
+        say("flops.agree", **apart),
+    ]
     blocks += [_errors(known), say("flops.lost")]
     numbers = {
         f"flops/n={row['n']}/m={row['m']}/SGT over one-shot": row["sgt"] / row["gram"]
@@ -308,8 +314,8 @@ def _errors(rows: list[Row]) -> Table:
         errors = [f"{apart[STEPS * e]:.0e}" for e in SHOWN]
         cells.append([route.what, *errors, f"{smallest_found(rows, name):.0e}"])
     columns = [*(f"at 1e-{e}" if e else "at 1" for e in SHOWN), "found down to"]
-    sizes = {"n": ROWS, "m": STEPS * DECADES + 1, "decades": DECADES, "right": RIGHT}
-    return table("flops.errors", cells, columns, **sizes)
+    m = STEPS * DECADES + 1
+    return table("flops.errors", cells, columns, n=ROWS, m=m, decades=DECADES, right=RIGHT)
 
 
 def _checks(rows: list[Row]) -> Iterator[Check]:
