@@ -43,9 +43,10 @@ SHARED := OPENBLAS_THREAD_TIMEOUT=4 OMP_WAIT_POLICY=passive PYTHONDONTWRITEBYTEC
 WORKERS := $(shell "$(PYTHON)" -c "import os; print((os.cpu_count() or 1) + 1)" 2>/dev/null)
 PYTEST := $(SHARED) $(PY) -m pytest -n $(or $(WORKERS),auto) --dist worksteal
 
-.PHONY: help demo test check lint coverage docs manual dist smoke workflows lock versions portable mutants clean
+.PHONY: help demo reproduce test check lint coverage docs manual dist smoke workflows lock versions portable mutants clean
 help:
 	@echo "make demo    install what the demonstration needs, run it"
+	@echo "make reproduce  the experiments of the paper (PART=quick: in small, a few minutes)"
 	@echo "make check   lint, types and the fast tests: under two minutes, for every change"
 	@echo "make test    install everything, then lint, types and all tests: about ten minutes"
 	@echo "make portable  all tests as on other processors and in other orders: an hour or two"
@@ -62,7 +63,11 @@ help:
 	@echo "make clean   remove .venv, caches and builds"
 
 demo: $(DEMO)
-	@$(PY) -m kreinlearn.demo
+	@$(PY) -m reproduction demo
+
+# Everything, or a part: make reproduce PART=quick, PART=table1, PART="flops --quick"
+reproduce: $(DEMO)
+	$(PY) -m reproduction $(or $(PART),all)
 
 check: lint
 	$(PYTEST) -q -m "not slow" $(FAST)
@@ -171,4 +176,4 @@ versions:
 
 clean:
 	rm -rf .venv build dist docs/auto_examples docs/generated .mypy_cache .pytest_cache .ruff_cache .hypothesis
-	find src tests benchmarks -type d -name __pycache__ -prune -exec rm -rf {} +
+	find src tests benchmarks reproduction -type d -name __pycache__ -prune -exec rm -rf {} +

@@ -2,7 +2,7 @@
 
 The Frobenius error over the optimal rank-k error for every core and landmark scheme, the share
 of pairs evaluated, and the paper's schemes at equal evaluations. Other methods stand beside it
-in benchmarks/peers.py. (The paper's own five vectorial sets: kreinlearn reproduce rank-error.)
+in benchmarks/peers.py. (The paper's own five vectorial sets: python -m reproduction rank-error.)
 """
 
 from __future__ import annotations

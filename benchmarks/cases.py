@@ -15,7 +15,7 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 from benchmarks.counting import CountedObjects, CountedVectors, Tally
 from kreinlearn.datasets import load_dataset
 from kreinlearn.kernels import DeltaGauss, Epanechnikov, Gaussian, Kernel, Sigmoid
-from kreinlearn.paper.sets import standardised
+from reproduction.sets import standardised
 
 Array = NDArray[Any]
 RANKS = (25, 50, 100)

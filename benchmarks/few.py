@@ -51,8 +51,9 @@ from benchmarks import few_sets, tables
 from benchmarks.learners import fitted_quietly
 from kreinlearn import KreinClassifier, KreinRegressor
 from kreinlearn.kernels import GivenMatrix
-from kreinlearn.paper.tasks import Journal, Outcome, Task, outcome
-from kreinlearn.report.model import Check, Section, Table, commit, versions
+from kreinlearn.report.model import Check, Section, Table
+from reproduction.report import commit, versions
+from reproduction.tasks import Journal, Outcome, Task, outcome
 
 Array = NDArray[Any]
 FOLDER = Path(__file__).parent / "results"

@@ -143,7 +143,7 @@ def _contours() -> Made:
 
 
 def _vectors(path: str, is_regression: bool = True) -> Made:
-    from kreinlearn.paper.sets import standardised
+    from reproduction.sets import standardised
 
     data = _loaded(path)
     rows = _some(data.y, stratified=not is_regression)

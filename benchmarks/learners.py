@@ -17,7 +17,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import SVC
 
 import kreinlearn
-from kreinlearn.paper.sets import centred_squares
+from reproduction.sets import centred_squares
 
 Array = NDArray[Any]
 RELATIVE_C = 10.0 ** np.arange(-2, 7)  # times 1 / mean |k(x, x)|

@@ -20,9 +20,9 @@ from threadpoolctl import threadpool_limits
 from benchmarks import tables, verdicts
 from benchmarks.learners import Method, features, fitted_quietly, methods, two_lambdas
 from benchmarks.learning_sets import SETS, learning_set
-from kreinlearn.paper.classifying import chosen
-from kreinlearn.paper.paired import ALL, Figure
-from kreinlearn.paper.sets import LearningSet
+from reproduction.classifying import chosen
+from reproduction.paired import ALL, Figure
+from reproduction.sets import LearningSet
 
 RESULTS = Path(__file__).parent / "results" / "learning.md"
 HEADING = "Learning from dissimilarities and similarities"
@@ -230,7 +230,7 @@ def said(options: argparse.Namespace, missing: Sequence[str]) -> Iterator[str]:
         f"'paper': {options.landmarks} uniform landmarks, centred squares, one-vs-rest. 'one "
         "against the rest': every class, the mean over classes."
     )
-    yield "Beside the paper's own figures: kreinlearn reproduce table1."
+    yield "Beside the paper's own figures: python -m reproduction table1."
     yield from missing
     for method in wanted(options):
         if not method.exists:

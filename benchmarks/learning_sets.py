@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache, partial
 
-from kreinlearn.paper.sets import LearningSet, balls3d, coilyork_partial, polygons, stored
+from reproduction.sets import LearningSet, balls3d, coilyork_partial, polygons, stored
 
 POLYGONS = {"small": 120, "usual": 1000, "full": 4000}  # both classes together
 BALLS = {"small": 40, "usual": 100, "full": 100}  # a class

@@ -44,14 +44,15 @@ from benchmarks.object_sets import (
     n_splits,
     objects_of_split,
 )
-from benchmarks.verdicts import best_of
+from benchmarks.verdicts import best_of, difference
 from kreinlearn import KreinClassifier, KreinRidgeClassifier, KreinSVC, SpectrumSVC
 from kreinlearn.data.tiles import take
 from kreinlearn.evaluation.paired import Difference
-from kreinlearn.paper.classifying import chosen
-from kreinlearn.paper.paired import ALL, Errors, Figure, difference, errors_of
-from kreinlearn.paper.tasks import Journal, Outcome, Task, outcome
-from kreinlearn.report.model import Check, Section, Table, versions
+from kreinlearn.report.model import Check, Section, Table
+from reproduction.classifying import chosen
+from reproduction.paired import ALL, Errors, Figure, errors_of
+from reproduction.report import versions
+from reproduction.tasks import Journal, Outcome, Task, outcome
 
 FOLDER = Path(__file__).parent / "results"
 RESULTS, JOURNAL = FOLDER / "objects.md", FOLDER / "objects.jsonl"

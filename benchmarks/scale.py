@@ -25,8 +25,8 @@ from benchmarks import scale_fit, scale_parts, scale_report, scale_sets, tables
 from benchmarks.scale_sets import SETS
 from benchmarks.timing import load_of_a_minute, said_by
 from kreinlearn.datasets import list_datasets
-from kreinlearn.paper.tasks import Journal, Outcome
-from kreinlearn.report.model import versions
+from reproduction.report import versions
+from reproduction.tasks import Journal, Outcome
 
 FOLDER = Path(__file__).parent / "results"
 RESULTS, JOURNAL = FOLDER / "scale.md", FOLDER / "scale.jsonl"

@@ -11,11 +11,9 @@ from benchmarks.scale_fit import BUDGET, HERE, LEARNERS
 from benchmarks.scale_sets import LABELS
 from benchmarks.timing import Row
 from kreinlearn.data.memory import budget_bytes
-from kreinlearn.paper.figures import Line, Panel, drawn
-from kreinlearn.paper.tasks import Outcome
-from kreinlearn.report.markdown import to_markdown
-from kreinlearn.report.model import Check, Document, Picture, Section, Table, provenance
-from kreinlearn.report.terminal import show as show_document
+from reproduction.figures import Line, Panel, drawn
+from reproduction.report import Check, Document, Section, Table, provenance, to_markdown
+from reproduction.tasks import Outcome
 
 HEADING = "Scale"
 GROWTH = 10.5  # seconds of a fit, ten times the rows
@@ -318,7 +316,7 @@ def lines(made: Sequence[Found], m: int, what: str) -> list[Line]:
 
 
 def show(document: Document) -> None:
-    show_document(document, tables.console())
+    document.show(tables.console())
 
 
 def write(document: Document, path: Path) -> None:
@@ -326,5 +324,4 @@ def write(document: Document, path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(to_markdown(document, "."), encoding="utf8")
     for picture in document.pictures:
-        assert isinstance(picture, Picture)
         path.with_suffix(".svg").write_text(picture.svg, encoding="utf8")

@@ -14,7 +14,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from benchmarks.timing import load_average
-from kreinlearn.report.model import Table, commit, provenance
+from kreinlearn.report.model import Table
+from reproduction.report import commit, provenance
 
 COMMIT = commit()  # before anything is measured, as files may change meanwhile
 LOAD = load_average()  # likewise

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from benchmarks.learners import Comparison, Method, features, two_lambdas
 from benchmarks.tables import Table
-from kreinlearn.evaluation.paired import LEVEL, Difference
-from kreinlearn.paper.paired import ALL, ONE_VS_REST, Errors, Figure, difference, errors_of
+from kreinlearn.evaluation.paired import LEVEL, Difference, paired_difference
+from reproduction.paired import ALL, ONE_VS_REST, Errors, Figure, errors_of
 
 # Errors of a prototype with 100 uniform landmarks, all classes at once: the least and the largest.
 TARGETS = {
@@ -51,6 +51,14 @@ def best_of(errors: dict[str, Errors], names: Iterable[str]) -> str | None:
     """The first method of the smallest mean error; None if none of them was measured."""
     there = [name for name in names if name in errors]
     return min(there, key=lambda name: errors[name].mean) if there else None
+
+
+def difference(a: Errors, b: Errors) -> Difference:
+    """The paired difference of two methods on the same folds; one split has no corrected test."""
+    if a.units != b.units:
+        raise ValueError("the two methods were not measured on the same folds")
+    gap = paired_difference(a.values, b.values, a.ratio)
+    return gap._replace(p_corrected=math.nan) if a.one_split else gap
 
 
 # Errors

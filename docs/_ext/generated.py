@@ -108,9 +108,8 @@ class CommandLine(Generated):
 
     def lines(self) -> Iterator[str]:
         from kreinlearn.cli.parser import parser
-        from kreinlearn.demo.command import parser as demo
 
-        for name, command in (subcommands(parser()) | {"demo": demo("kreinlearn demo")}).items():
+        for name, command in subcommands(parser()).items():
             title = f"kreinlearn {name}"
             yield from [f".. _command-{name}:", "", title, "-" * len(title), ""]
             if command.description:

@@ -14,7 +14,7 @@ from benchmarks.cases import KNOWN, problem
 from benchmarks.counting import Tally
 from benchmarks.measure import CORES, DEFAULT, PAPER, SCHEMES, Setting
 from kreinlearn import KreinNystroem
-from kreinlearn.paper.sets import standardised
+from reproduction.sets import standardised
 
 CASE = "breast_cancer/epanechnikov"
 RNG = np.random.default_rng(11)

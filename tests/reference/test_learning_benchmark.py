@@ -18,10 +18,10 @@ from benchmarks.learners import (
 )
 from benchmarks.learning import cell_of
 from benchmarks.learning_sets import learning_set
-from benchmarks.verdicts import complete
+from benchmarks.verdicts import complete, difference
 from kreinlearn.datasets import VARIABLE, make_balls3d
-from kreinlearn.paper.paired import ALL, Errors, Figure, difference, errors_of
-from kreinlearn.paper.sets import LearningSet, centred_squares
+from reproduction.paired import ALL, Errors, Figure, errors_of
+from reproduction.sets import LearningSet, centred_squares
 
 METHODS = ["KreinRidge 100", "KreinRidge 100 one lambda", "1-NN", "SVC raw"]
 QUICK = ["--quick", "--sets", "balls3d_fresh", "--methods", *METHODS]

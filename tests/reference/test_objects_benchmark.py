@@ -10,8 +10,8 @@ import pytest
 
 from benchmarks import object_sets, objects, words
 from kreinlearn.datasets import make_noisy_strings
-from kreinlearn.paper.paired import Figure
-from kreinlearn.paper.tasks import Journal
+from reproduction.paired import Figure
+from reproduction.tasks import Journal
 from tests.oracles import edit_cost
 
 SETS = ("noisy strings", "graphs")

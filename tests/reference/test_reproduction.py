@@ -1,4 +1,4 @@
-"""``kreinlearn reproduce quick``: every part of the paper in small, within stored ranges."""
+"""``python -m reproduction quick``: every part of the paper in small, within stored ranges."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
-from kreinlearn.cli import main
-from kreinlearn.paper import printed
-from kreinlearn.paper.command import all_parts
-from kreinlearn.paper.scale import QUICK
-from kreinlearn.paper.sets import is_there
+from reproduction import printed
+from reproduction.__main__ import main
+from reproduction.command import PARTS
+from reproduction.scale import QUICK
+from reproduction.sets import is_there
 from tests.bounds import least_cpu_seconds
 
 MOST_WORK = 500  # times the eigenvalues of a matrix of 1,500 rows: all measurements together
@@ -34,7 +34,7 @@ def seconds_of_eigenvalues() -> float:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What the command writes; it fails where a number is outside its range."""
     folder = tmp_path_factory.mktemp("reproduction")
-    command = [sys.executable, "-m", "kreinlearn", "reproduce", "quick", "--output", str(folder)]
+    command = [sys.executable, "-m", "reproduction", "quick", "--output", str(folder)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=MOST_SECONDS)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
     return folder
@@ -49,15 +49,15 @@ def test_every_part_is_measured_and_within_its_ranges(folder: Path) -> None:
     assert int(said[1]) == len(measurable) >= 20
     assert int(said[2]) == 0
     headings = re.findall(r"^## \d+\. (.*)$", text, re.M)
-    assert len(headings) == len(all_parts()) + 1
+    assert len(headings) == len(PARTS) + 1
     lines = (folder / "measurements.jsonl").read_text(encoding="utf8").splitlines()[1:]
     kept = {outcome["key"]: outcome["cpu"] for outcome in map(json.loads, lines)}
-    assert {task.key for part in all_parts().values() for task in part.tasks(QUICK)} == set(kept)
+    assert {task.key for part in PARTS.values() for task in part.tasks(QUICK)} == set(kept)
     assert sum(kept.values()) < MOST_WORK * seconds_of_eigenvalues()
 
 
 @pytest.mark.timeout(2 * MOST_SECONDS)
 def test_a_second_run_measures_nothing(folder: Path) -> None:
     before = (folder / "measurements.jsonl").read_bytes()
-    assert main(["reproduce", "quick", "--output", str(folder)]) == 0
+    assert main(["quick", "--output", str(folder)]) == 0
     assert (folder / "measurements.jsonl").read_bytes() == before

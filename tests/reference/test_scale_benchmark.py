@@ -22,7 +22,7 @@ from benchmarks import (
 )
 from benchmarks.timing import Row
 from kreinlearn.kernels import DeltaGauss
-from kreinlearn.paper.tasks import Journal, Outcome
+from reproduction.tasks import Journal, Outcome
 from tests.systems import linux_only, posix_only
 
 N, M, TEST = 20_000, 50, 5_000

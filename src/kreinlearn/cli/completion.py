@@ -33,12 +33,9 @@ def run(options: argparse.Namespace) -> int:
 
 
 def commands() -> list[Command]:
-    from kreinlearn.demo.command import parser as demo
-
     (choices,) = [a for a in parser()._actions if isinstance(a, argparse._SubParsersAction)]
     helps = {action.dest: action.help or "" for action in choices._choices_actions}
-    parsers = {**choices.choices, "demo": demo("kreinlearn demo")}
-    return [_command(name, helps[name], one) for name, one in parsers.items()]
+    return [_command(name, helps[name], one) for name, one in choices.choices.items()]
 
 
 def _command(name: str, what: str, arguments: argparse.ArgumentParser) -> Command:

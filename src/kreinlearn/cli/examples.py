@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from kreinlearn.paper.scale import NAMES, REPORT, RESULTS
-
-REPRODUCE = "run the experiments of Oglic & Gaertner (ICML 2019) again and compare the results"
 STATUS = """
 The exit status is 0, or 1 if a file, the data or the disk did not allow it, 2 for a wrong call,
 and 130 after Ctrl-C. A command whose status is not 0 leaves no file behind.
@@ -16,8 +13,6 @@ EPILOGS = {
   kreinlearn predict model.krein new.csv -o predicted.csv
   kreinlearn inspect words.csv --target label --column text --html report.html
   kreinlearn kernels                    which similarities there are, and for which objects
-  kreinlearn demo                       a metric that is not a kernel, in a minute
-  kreinlearn reproduce quick            every experiment of the paper in small, in a few minutes
 """,
     "inspect": """examples:
   kreinlearn inspect words.csv --column text --kernel levenshtein --html report.html
@@ -78,22 +73,3 @@ constant and, for krein, neighbours and clipped add up to the column value. JSON
   kreinlearn completion fish > ~/.config/fish/completions/kreinlearn.fish
 """,
 }
-PARTS = (
-    "parts:\n"
-    + "\n".join(f"  {name:<22}{what}" for name, what in NAMES.items())
-    + f"""
-
-examples:
-  kreinlearn reproduce all                  every part; after an interruption it goes on
-  kreinlearn reproduce quick                every part in small, compared with stored ranges
-  kreinlearn reproduce table1 flops         two parts
-  kreinlearn reproduce rank-error --quick   one part in small
-  kreinlearn reproduce all --report-only    the report again, from what was measured
-
-Data sets are looked for in the folder that KREINLEARN_DATA names. The report says which of them are
-missing and what to download. The command writes {REPORT}, {RESULTS} and figures/*.svg, and keeps
-what was measured in measurements.jsonl. The exit status is 0, or 1 if a measurement failed or a
-number of the quick run is outside its range, 2 for a wrong call, and 130 after Ctrl-C.
-"""
-)
-EPILOGS["reproduce"] = PARTS

@@ -59,10 +59,6 @@ def _message(error: Exception, options: argparse.Namespace | None) -> str:
 
 
 def _run(options: argparse.Namespace, rest: list[str], words: Sequence[str]) -> int:
-    if options.command == "demo":  # which has a parser of its own
-        from kreinlearn.demo import main as demonstrate
-
-        return demonstrate(rest, prog="kreinlearn demo")
     if rest:
         before = words[words.index(rest[0]) - 1] if rest[0] in words else ""
         switches = [flag for one in options.parser._actions if one.nargs == 0

@@ -9,8 +9,7 @@ from typing import Any, NoReturn
 
 from kreinlearn import __version__
 from kreinlearn.cli import arguments
-from kreinlearn.cli.examples import EPILOGS, REPRODUCE
-from kreinlearn.paper.scale import FOLDER, NAMES
+from kreinlearn.cli.examples import EPILOGS
 
 Commands = Any  # what add_subparsers returns, whose type is private
 Command = argparse.ArgumentParser
@@ -38,10 +37,7 @@ def parser() -> argparse.ArgumentParser:
     for add in (_add_inspect, _add_fit, _add_predict, _add_evaluate, _add_approximate):
         add(commands)
     _add_cluster(commands)
-    # The demonstration has a parser of its own.
-    commands.add_parser("demo", help="see the library at work on polygons", add_help=False)
     _add_kernels(commands)
-    _add_reproduce(commands)
     _add_completion(commands)
     return result
 
@@ -220,20 +216,6 @@ def _add_cluster(commands: Commands) -> None:
     add("--report", type=Path, metavar="FILE", help="write a page that opens in a browser")
     _add_work(command)
     _add_talk(command, json="print the groups as one JSON object")
-
-
-def _add_reproduce(commands: Commands) -> None:
-    command = _command(commands, "reproduce", REPRODUCE)
-    add = command.add_argument
-    add("what", nargs="+", choices=("all", "quick", *NAMES), metavar="what",
-        help="all, quick, or the names of parts (below)")  # fmt: skip
-    add("--quick", action="store_true", help="run the parts in small")
-    add("--output", type=Path, default=FOLDER, metavar="FOLDER",
-        help=f"the folder to write to ({FOLDER} in the current folder)")  # fmt: skip
-    add("--jobs", type=int, metavar="N",
-        help="the number of measurements at a time (the number of cores)")  # fmt: skip
-    add("--fresh", action="store_true", help="measure again what has been measured already")
-    add("--report-only", action="store_true", help="measure nothing, and write the report")
 
 
 def _add_completion(commands: Commands) -> None:

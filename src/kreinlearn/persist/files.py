@@ -54,7 +54,7 @@ INSIDE = "the file contains the kernel of its model: leave kernel out"
 DISSIMILARITY = "it was fitted to a dissimilarity, and this is none; pass kernel=dissimilarity(...)"
 SIMILARITY = "it was fitted to a similarity, and this is none; pass it without dissimilarity(...)"
 ROOM = "kreinlearn.estimators"  # which imports this one
-FIT_ONLY = ("cv", "scoring", "random_state")  # stored as None if they are not data
+FIT_ONLY = ("cv", "random_state")  # stored as None if they are not data
 # Of the attributes that an estimator lists in its ``_fitted``, all others are stored as they are.
 # What is made again when a model is loaded is stored in parts; choices_ and folds_ are trails.
 REBUILT = {"kernel_", "landmarks_", "_columns", "_conformal"}

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import re
-import subprocess
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cache
 from importlib import import_module
 from importlib.metadata import version
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
-CODE = (":/src", ":/benchmarks", ":(top,exclude)benchmarks/results")  # that figures depend on
 NUMBER = re.compile(r"[-+(−<>≤≥~≈±\s]*\d|nan\b")  # how a number begins
 CLAIMS = ("claim", "verdict", "found", "limit")  # the header of a table of checks
 LONG = 24  # a cell with more characters is a text, and may be wrapped
@@ -240,39 +235,3 @@ def made_by() -> dict[str, str]:
     """The date and the versions with which a result is computed, in words."""
     numbers = ", ".join(f"{name} {number}" for name, number in versions().items())
     return {"date": f"{datetime.now(UTC):%Y-%m-%d}", "versions": numbers}
-
-
-def provenance(command: str, commits: Iterable[str] = ()) -> str:
-    """A list that says when, with what and on what kind of machine a result was computed.
-
-    ``commits`` are those of the code that has measured it, if they are known.
-    """
-    machine = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
-    found = sorted(set(commits))
-    named = ", ".join(one or "unknown" for one in found) if any(found) else ""
-    about = made_by()
-    items = {"date": about.pop("date"), **({"commit": named} if named else {}), **about}
-    items |= {"machine": machine, "command": f"`{command}`"}
-    return bulleted(f"{name}: {text}" for name, text in items.items())
-
-
-@cache
-def commit(folder: Path = Path(__file__).parent) -> str:
-    """The commit that the code in a folder is of, and whether code has changed since.
-
-    It is empty for code that is not in a git repository, as that of an installed package.
-    """
-    git = ["git", "--no-optional-locks", "-C", str(folder)]
-    asked = (
-        ["ls-files", "--error-unmatch", "."],
-        ["status", "--porcelain", "--", *CODE],
-        ["rev-parse", "--short", "HEAD"],
-    )
-    try:
-        _, changes, head = (
-            subprocess.run([*git, *words], capture_output=True, text=True, check=True).stdout
-            for words in asked
-        )
-    except (OSError, subprocess.CalledProcessError):
-        return ""
-    return f"{head.strip()} with changes" if changes else head.strip()

@@ -57,9 +57,7 @@ def test_bash_accepts_it(script: str, tmp_path: Path) -> None:
         ("kreinlearn fit words.csv --labels wo", ["words.csv"]),
         ("kreinlearn fit words.csv --target wo", []),
         ("kreinlearn fit --quiet wo", ["words.csv"]),
-        ("kreinlearn reproduce table", ["table1", "table2"]),
         ("kreinlearn completion f", ["fish"]),
-        ("kreinlearn demo --o", ["--output"]),
         ("kreinlearn --v", ["--version"]),
     ],
 )
@@ -71,8 +69,7 @@ def test_bash_completes(script: str, words: str, expected: list[str], tmp_path: 
 def test_every_command_and_flag_is_there(capsys: pytest.CaptureFixture[str]) -> None:
     found = {command.name: command for command in commands()}
     assert set(found) == {
-        "inspect", "fit", "predict", "evaluate", "approximate", "cluster", "demo", "kernels",
-        "reproduce", "completion",
+        "inspect", "fit", "predict", "evaluate", "approximate", "cluster", "kernels", "completion",
     }  # fmt: skip
     script = fish(list(found.values()))
     for command in found.values():

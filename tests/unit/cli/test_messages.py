@@ -24,7 +24,6 @@ from kreinlearn.cli.messages import FLAGS, Talk, in_flags, one_line
 from kreinlearn.cli.parser import parser
 from kreinlearn.data.errors import EmptyError, OptionError
 from kreinlearn.data.writing import as_json
-from kreinlearn.demo.command import parser as demo
 
 
 @pytest.mark.parametrize(
@@ -170,9 +169,8 @@ def test_words_that_are_no_values(read: Any, text: str) -> None:
 def flags_of_commands() -> dict[str, set[str]]:
     """The flags of every command."""
     (choices,) = [a for a in parser()._actions if isinstance(a, argparse._SubParsersAction)]
-    own = {"demo": demo("kreinlearn demo")}
     return {
-        name: {flag for action in own.get(name, one)._actions for flag in action.option_strings}
+        name: {flag for action in one._actions for flag in action.option_strings}
         for name, one in choices.choices.items()
     }
 

@@ -48,9 +48,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "evaluation": ESTIMATORS | {"datasets", "estimators", "inspection"},
     "plotting": ESTIMATORS | {"estimators", "evaluation", "inspection"},
     "report": REPORTING - {"report"},
-    "paper": REPORTING | {""},
-    "demo": REPORTING | {""},
-    "cli": REPORTING | {"", "demo", "paper"},
+    "cli": REPORTING | {""},
     "__main__": {"cli"},
     "": REPORTING,  # kreinlearn/__init__.py: the public names
 }
@@ -189,7 +187,7 @@ def test_no_cycle_between_parts() -> None:
         ("kreinlearn.sums.parallel", "def f():\n    import dask.array"),
         ("kreinlearn.sums.parallel", "from distributed import Client"),
         ("kreinlearn.plotting", "import matplotlib.pyplot as plt"),
-        ("kreinlearn.demo", "try:\n    import matplotlib\nexcept ImportError:\n    pass"),
+        ("kreinlearn.plotting", "try:\n    import matplotlib\nexcept ImportError:\n    pass"),
         ("kreinlearn.data.tiles", "class A:\n    import pandas"),
         ("kreinlearn.kernels.objects", "import parasail"),
         ("kreinlearn.kernels.objects", "def f():\n    import undeclared_package"),
@@ -212,7 +210,7 @@ def test_a_bad_import_is_found(module: str, source: str) -> None:
             "import dask\nfrom kreinlearn.sums.parallel import sum_over_blocks",
         ),
         ("kreinlearn.solvers.sparse", "from .._tolerances import EPS\nfrom .result import R"),
-        ("kreinlearn.demo", "import kreinlearn\nfrom kreinlearn import KreinPCA, datasets"),
+        ("kreinlearn.cli", "import kreinlearn\nfrom kreinlearn import KreinPCA, datasets"),
     ],
 )
 def test_a_good_import_passes(module: str, source: str) -> None:

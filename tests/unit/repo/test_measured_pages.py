@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import tables
-from kreinlearn.report.model import commit
+from reproduction.report import commit
 
 ROOT = Path(__file__).parents[3]
 PAGES = sorted((ROOT / "benchmarks" / "results").glob("*.md"))

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-import kreinlearn
 from kreinlearn.report.html import to_html
 from kreinlearn.report.markdown import inline, to_markdown
 from kreinlearn.report.model import (
@@ -22,8 +21,6 @@ from kreinlearn.report.model import (
     Verdict,
     literal,
     pieces,
-    provenance,
-    versions,
 )
 from kreinlearn.report.terminal import show
 
@@ -277,21 +274,3 @@ def test_columns_of_numbers_are_told_from_words() -> None:
     assert Table("", "abcdef", rows).numeric == expected
     rows[0][1] = "1.5 on the first set, 2.5 on the second"
     assert Table("", "abcdef", rows).numeric[1] is False
-
-
-# What made it
-
-
-def test_provenance_names_versions_and_the_kind_of_machine() -> None:
-    found = versions()
-    assert list(found) == ["kreinlearn", "Python", "numpy", "scipy", "scikit-learn", "numba"]
-    lines = provenance("kreinlearn reproduce all").splitlines()
-    assert [line.split(":")[0] for line in lines] == [
-        "- date",
-        "- versions",
-        "- machine",
-        "- command",
-    ]
-    assert re.fullmatch(r"- date: \d{4}-\d\d-\d\d", lines[0])
-    assert f"kreinlearn {kreinlearn.__version__}, Python 3." in lines[1]
-    assert lines[3] == "- command: `kreinlearn reproduce all`"
