@@ -37,9 +37,9 @@ WORKERS = worker_count(None)
 TITLE = "The core against its bound"
 
 
-def data(n: int, dtype: type = np.float64) -> np.ndarray:
+def data(n: int) -> np.ndarray:
     """Standard normal rows."""
-    return np.random.default_rng(0).standard_normal((n, D)).astype(dtype)
+    return np.random.default_rng(0).standard_normal((n, D))
 
 
 def given_landmarks(n: int, m: int) -> np.ndarray:
@@ -49,7 +49,7 @@ def given_landmarks(n: int, m: int) -> np.ndarray:
 
 def opened(X: np.ndarray, m: int) -> tuple[Pairs, Sample]:
     """The pairs of m given landmarks, as a fit prepares them."""
-    session = Session(WORKERS, 2**40, single=X.dtype == np.float32)
+    session = Session(WORKERS, 2**40)
     pairs = Pairs(DeltaGauss(**KERNEL).fit(X, np.random.default_rng(0)), Rows(X), session)
     Z = given_landmarks(len(X), m)
     return pairs, pairs.grown(pairs.sample(Z), Z)
@@ -96,19 +96,16 @@ def kernel_block(repetitions: int) -> list[Row]:
 
 def passes(n: int, m: int, repetitions: int) -> list[Row]:
     X = data(n)
-    X32 = X.astype(np.float32)
     pairs, sample = opened(X, m)
     columns, w, out = pairs.evaluator(sample), np.ones((m, 1)), np.empty((n, 1))
     works = {
         "pass": lambda: one_pass(X, m),
         "fit": lambda: fitted(X, m),
-        "single": lambda: one_pass(X32, m),
         "predict": lambda: project(X, columns, w, out, WORKERS, buffered=True),
     }
     floors: list[float] = []
     works = {"bound": lambda: floors.append(bound(n, m, D).total), **works}
-    for T in (X, X32):
-        one_pass(T[:5000], 50)  # compiled
+    one_pass(X[:5000], 50)  # compiled
     t = interleaved(works, repetitions, warm=False)
     floor, size = float(np.median(floors)), f"n = {n:.0e}, m = {m}"
     share = t["predict"].cpu / t["fit"].cpu
@@ -119,7 +116,6 @@ def passes(n: int, m: int, repetitions: int) -> list[Row]:
                   f"wall over bound / cores {wall:.2f}"),
         ratio_row("whole fit, landmarks given, plain core", t["fit"], floor, 1.15,
                   "eigendecompositions included"),
-        ratio_row("Gram pass, float32 blocks, over the float64 bound", t["single"], floor, 0.65),
         Row("one-column prediction pass over the fit", f"{share:.2f} x", "<= 0.2", share <= 0.2),
     ]  # fmt: skip
 

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 
 
-def rounding(terms: int, dtype: Any = np.float64) -> float:
+def rounding(terms: int) -> float:
     """The largest relative error of a sum of so many terms, of the sum of their absolute values.
 
     This is n u / (1 - n u) with the unit roundoff u = eps / 2. It holds for sums and for sums of
     products in any order, with or without fused multiplication, and so for every BLAS.
     """
-    error = terms * float(np.finfo(dtype).eps) / 2
+    error = terms * float(np.finfo(np.float64).eps) / 2
     return error / (1 - error)
 
 

@@ -25,13 +25,10 @@ def _routine(module: Any, name: str, *arguments: Any) -> Any:
     return ctypes.CFUNCTYPE(None, *arguments)(address)
 
 
-def _syrk(name: str) -> Any:
-    matrix = _POINTER, _POINTER, _INTEGER  # a factor, the matrix, its leading dimension
-    sizes = _TEXT, _TEXT, _INTEGER, _INTEGER
-    return _routine(scipy.linalg.cython_blas, name, *sizes, *matrix, *matrix)
-
-
-_SYRK = {np.dtype(np.float64): _syrk("dsyrk"), np.dtype(np.float32): _syrk("ssyrk")}
+_SYRK = _routine(
+    scipy.linalg.cython_blas, "dsyrk", _TEXT, _TEXT, _INTEGER, _INTEGER, _POINTER, _POINTER,
+    _INTEGER, _POINTER, _POINTER, _INTEGER,
+)  # fmt: skip
 _POTRF = _routine(
     scipy.linalg.cython_lapack, "dpotrf", _TEXT, _INTEGER, _POINTER, _INTEGER, _INTEGER
 )
@@ -41,18 +38,18 @@ _SYEVD = _routine(
 )  # fmt: skip
 
 
-_ONE = {dtype: np.ones(1, dtype) for dtype in _SYRK}
-_ONE_AT = {dtype: one.ctypes.data for dtype, one in _ONE.items()}  # its address, while it lives
+_ONE = np.ones(1)
+_ONE_AT = _ONE.ctypes.data  # its address, while it lives
 
 
 def add_gram(C: Array, triangle: Array) -> Array:
     """Add C'C to the upper triangle of a matrix (m, m) in Fortran order, for rows C (b, m)."""
-    C = np.ascontiguousarray(C)
+    C = np.ascontiguousarray(C, dtype=np.float64)
     b, m = C.shape
-    columns, depth, one = ctypes.c_int(m), ctypes.c_int(b), _ONE_AT[C.dtype]
-    _SYRK[C.dtype](
-        b"U", b"N", columns, depth, one, C.ctypes.data, columns,
-        one, triangle.ctypes.data, columns,
+    columns, depth = ctypes.c_int(m), ctypes.c_int(b)
+    _SYRK(
+        b"U", b"N", columns, depth, _ONE_AT, C.ctypes.data, columns,
+        _ONE_AT, triangle.ctypes.data, columns,
     )  # fmt: skip
     return triangle
 

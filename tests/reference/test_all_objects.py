@@ -10,7 +10,6 @@ from kreinlearn import (
     KreinRidge,
     KreinRidgeClassifier,
     KreinSVC,
-    Resources,
     SimilarityRidge,
     SimilarityRidgeClassifier,
 )
@@ -219,21 +218,6 @@ def test_a_matrix_of_low_rank_with_both_signs():
 
 
 # Precision, order, parameters of kernels
-
-
-@learners
-def test_single_precision(learner):
-    """Kernel values are rounded to single precision; the model is as accurate as they are."""
-    y = targets_of(learner)
-    single = make(learner, resources=Resources(dtype="float32")).fit(X.astype(np.float32), y)
-    double = make(learner).fit(X, y)
-    condition = np.abs(K).sum(axis=0).max() / (N * min(LAMBDAS.values()))
-    allowed = 10 * float(np.finfo(np.float32).eps) * condition ** (1 + is_squared(learner))
-    f, f_double = np.asarray(scores_of(single)), np.asarray(scores_of(double))
-    assert np.abs(f - f_double).max() <= allowed * N * np.abs(f_double).max()
-    tuned = make(learner, tuned=True, resources=Resources(dtype="float32"))
-    tuned.fit(X.astype(np.float32), y)
-    assert np.isfinite(np.asarray(scores_of(tuned))).all()
 
 
 @learners

@@ -122,12 +122,6 @@ def test_bad_input_02_infinity(model: Fit, form: str) -> None:
             model().fit(tables(X)[form]).transform(bad)
 
 
-@pytest.mark.filterwarnings("ignore:overflow encountered in cast")
-def test_bad_input_02_too_large_for_float32() -> None:
-    with pytest.raises(ValueError, match=r"too large for dtype\('float32'\)"):
-        nystroem(resources=Resources(dtype="float32")).fit(changed(X, (4, 1), 1e300))
-
-
 @every
 def test_bad_input_04_nan_in_a_matrix(model: Fit) -> None:
     for kernel, good in (("precomputed", K), ("precomputed_dissimilarity", D)):
@@ -906,27 +900,14 @@ def test_bad_input_37_kernel_overflows(model: Fit, kernel: Any, params: dict[str
 @both
 @pytest.mark.parametrize("kernel", [Gaussian(2.0), products, "linear"])
 def test_bad_input_38_float32(model: Fit, kernel: Any) -> None:
-    """Features stay float32; sums are those of float64, to the rounding of the kernel values."""
+    """The same numbers in float64 give the same bits."""
     single = X.astype(np.float32)
     params = {"landmarks": Landmarks(12, core="truncated")}
     one = model(kernel, **params).fit(single)
     two = model(kernel, **params).fit(single.astype(np.float64))
-    assert one.transform(single).dtype == one.fit_transform(single).dtype == np.float32
-    assert one.transform(X).dtype == np.float64
-    assert one.eigenvalues_.dtype == np.float64
-    assert_allclose(one.eigenvalues_, two.eigenvalues_[: one.rank_], rtol=1e-4)
-    for name, A in (("float64", single), ("float32", X)):
-        fitted = model(kernel, resources=Resources(dtype=name)).fit(A)
-        assert fitted.transform(A).dtype == name
-
-
-@every
-@pytest.mark.parametrize("name", ["float32", "float64"])
-def test_bad_input_38_a_type_for_objects_that_have_none(model: Fit, name: str) -> None:
-    objects = [tuple(x) for x in X]
-    expected = model(pairwise(product)).fit(objects).transform(objects)
-    fitted = model(pairwise(product), resources=Resources(dtype=name)).fit(objects)
-    assert_array_equal(fitted.transform(objects), expected)
+    assert one.transform(single).dtype == np.float64
+    assert_array_equal(one.eigenvalues_, two.eigenvalues_)
+    assert_array_equal(one.transform(single), two.transform(single.astype(np.float64)))
 
 
 @every

@@ -27,7 +27,6 @@ PARTS = {
     "core": "landmarks",
     "rank": "landmarks",
     "pool": "landmarks",
-    "dtype": "resources",
 }
 
 

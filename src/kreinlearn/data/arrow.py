@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import DTypeLike
 
 from kreinlearn.data.source import BATCH, Array, Stream
 from kreinlearn.data.table import Columns, Kind
@@ -52,11 +51,8 @@ class ArrowColumns(Columns):
         return {name: Kind(_kind(one), str(one)) for name, one in types.items()}
 
     def numbers(self, names: Sequence[str]) -> Stream:
-        types = library("pyarrow").types
-        single = all(types.is_float32(self.schema.field(name).type) for name in names)
-        dtype = np.dtype(np.float32 if single else np.float64)
-        rows = partial(self._rows, names, partial(_numbers_of, dtype=dtype))
-        return Stream((self.n, len(names)), dtype, rows, self.begin)
+        rows = partial(self._rows, names, _numbers_of)
+        return Stream((self.n, len(names)), np.float64, rows, self.begin)
 
     def objects(self, name: str) -> Stream:
         return Stream((self.n,), object, partial(self._rows, [name], _objects_of), self.begin)
@@ -90,10 +86,10 @@ def _kind(one: Any) -> str:
     return "category" if types.is_dictionary(one) else "text"
 
 
-def _numbers_of(batch: RecordBatch, dtype: DTypeLike) -> Array:
+def _numbers_of(batch: RecordBatch) -> Array:
     """Return the (b, d) numbers of a record batch, with NaN where one is missing."""
     pa = library("pyarrow")
-    rows = np.empty((batch.num_rows, batch.num_columns), dtype)
+    rows = np.empty((batch.num_rows, batch.num_columns))
     for j, column in enumerate(batch.columns):
         if column.null_count or pa.types.is_decimal(column.type):
             column = column.cast(pa.float64())

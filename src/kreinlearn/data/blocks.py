@@ -36,7 +36,7 @@ class Blocks(Checked):
     shape : tuple of int
         The number of rows and, if the blocks are arrays, the number of columns.
     dtype : dtype
-        The type of the rows: float32, float64, or object.
+        The type of the rows: float64, or object.
 
     Examples
     --------

@@ -83,11 +83,6 @@ class Resources:
         that was interrupted goes on where it stopped, and a later fit with other penalties, more
         landmarks or more rows after the same ones evaluates no pair again. Values of other rows,
         another kernel, other parameters or another version are refused.
-    dtype : {"float32", "float64"} or None, default=None
-        The type in which vectors are held and kernels evaluated. None keeps float32 data as they
-        are and converts everything else to float64. With "float32" results are compared with those
-        of float64 on a sample; if they differ by more than 0.001 of their spread, float64 is used,
-        with a warning.
 
     Examples
     --------
@@ -101,4 +96,3 @@ class Resources:
 
     memory_budget: int | float | str | None = None
     store: str | os.PathLike[str] | None = None
-    dtype: str | None = None

@@ -104,7 +104,7 @@ class StartsAnew:
 
 
 class Checked(StartsAnew, Source):
-    """The rows of a reader in one type; an error names the row, the column and the file.
+    """The rows of a reader, numbers in float64; an error names the row, the column and the file.
 
     Parameters
     ----------
@@ -114,8 +114,6 @@ class Checked(StartsAnew, Source):
         What error messages call the input: the path of a file, for example.
     names : list of str, default=None
         The names of the columns.
-    dtype : dtype, default=None
-        The type of numbers. None keeps float32, and makes all other numbers float64.
     line : callable, default=None
         Finds the line of a text file that holds a row, for error messages.
     """
@@ -125,17 +123,11 @@ class Checked(StartsAnew, Source):
         reader: Reader,
         origin: str,
         names: list[str] | None = None,
-        dtype: DTypeLike | None = None,
         line: Line | None = None,
     ) -> None:
         self.reader, self.origin, self.names, self.line = reader, origin, names, line
         self.shape, self.anywhere = reader.shape, reader.anywhere
-        single = np.dtype(np.float32)
-        self.dtype = single if reader.dtype == single else np.dtype(np.float64)
-        if dtype is not None:
-            self.dtype = np.dtype(dtype)
-        if self.ndim == 1:
-            self.dtype = np.dtype(object)
+        self.dtype = np.dtype(object if self.ndim == 1 else np.float64)
         self.budget: int | None = None
         self._start()
 
@@ -144,9 +136,9 @@ class Checked(StartsAnew, Source):
         self._numbers = np.empty(0, dtype=np.intp)  # of the sampled rows in memory, sorted
         self._rows = np.empty((0, *self.shape[1:]), self.dtype)
 
-    def within(self, budget: int | None, dtype: DTypeLike | None = None) -> Checked:
-        """Return the same rows in another type; MemoryError if the budget is too small for them."""
-        same = Checked(self.reader, self.origin, self.names, dtype or self.dtype, self.line)
+    def within(self, budget: int | None) -> Checked:
+        """Return the same rows; MemoryError if the budget is too small for them."""
+        same = Checked(self.reader, self.origin, self.names, self.line)
         same.budget = budget
         if budget is not None:
             require_memory(

@@ -170,11 +170,10 @@ class Scratch(threading.local):
         self.buffer: np.ndarray | None = None
 
     def get(self, A: Any, n_columns: int) -> np.ndarray | None:
-        dtype = getattr(A, "dtype", None)
-        if not self.useful or dtype not in (np.float32, np.float64):
+        if not self.useful or getattr(A, "dtype", None) != np.float64:
             return None
-        if self.buffer is None or self.buffer.dtype != dtype or self.buffer.shape[1] != n_columns:
-            self.buffer = np.empty((self.n_rows, n_columns), dtype)
+        if self.buffer is None or self.buffer.shape[1] != n_columns:
+            self.buffer = np.empty((self.n_rows, n_columns))
         return self.buffer
 
 

@@ -7,7 +7,7 @@ what was given and what to pass instead.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from decimal import Decimal
 from numbers import Number, Real
@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import squareform
 from sklearn.base import BaseEstimator
 from sklearn.utils.multiclass import check_classification_targets
@@ -30,10 +30,11 @@ from kreinlearn._compat import check_sample_weight
 from kreinlearn.data.frames import is_missing
 from kreinlearn.data.memory import budget_bytes
 from kreinlearn.data.opening import opened
-from kreinlearn.data.source import Checked
+from kreinlearn.data.source import ArrayReader, Checked
 from kreinlearn.data.table import Table
 from kreinlearn.data.tiles import Source, first_not_finite, length, objects_of
 
+REALS = [np.float64, np.float32]  # types of given numbers that are not copied as a whole
 SYMMETRY_TILE = 1024  # rows compared at a time
 # how the names of types begin, in numpy, pandas, polars and pyarrow
 DATES = ("date", "time", "duration", "period")
@@ -147,14 +148,9 @@ def _type_of(X: Any) -> Any:
     return getattr(X, "dtype", None)
 
 
-def precision(X: Any) -> np.dtype[Any]:
-    """The type of what is computed from X: float32 if X has that type, else float64."""
-    return np.dtype(np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64)
-
-
-def _holds_finite_rows(X: Any, dtypes: Sequence[DTypeLike]) -> bool:
+def _holds_finite_rows(X: Any) -> bool:
     """Whether X is an array that scikit-learn would return as it is, without a look at its kind."""
-    if type(X) is not np.ndarray or X.ndim != 2 or not X.size or X.dtype not in dtypes:
+    if type(X) is not np.ndarray or X.ndim != 2 or not X.size or X.dtype not in REALS:
         return False
     with np.errstate(over="ignore", invalid="ignore"):
         return bool(np.isfinite(X.sum()))
@@ -402,19 +398,11 @@ class Border:
     estimator : estimator
         Its attributes ``n_features_in_``, ``feature_names_in_`` and ``_column`` are read, and set
         with ``reset=True``.
-    dtypes : sequence of dtypes
-        Floating types that are accepted as they are. Numbers of other types are converted to the
-        first of them.
-    dtype : dtype or None
-        The type that numbers read from files are converted to. None keeps float32, and converts
-        everything else to float64.
     memory_budget : int, float, str or None
         The memory that reading X may take, as ``Resources`` has it.
     """
 
     estimator: BaseEstimator
-    dtypes: Sequence[DTypeLike]
-    dtype: DTypeLike | None
     memory_budget: int | float | str | None
 
     @property
@@ -454,16 +442,23 @@ class Border:
         _check_n_features(self.estimator, X, reset=reset)
 
     def vectors(self, X: Any, *, sparse: bool, reset: bool) -> Any:
-        """X as an array of floats, or as a CSR matrix where ``sparse`` allows it."""
+        """X in float64, as an array or, where ``sparse`` allows it, a CSR matrix.
+
+        An array of float32 is converted as it is read.
+        """
         self.check_names(X, reset=reset)
         checked = X
-        if not _holds_finite_rows(X, self.dtypes):
-            accept, types = "csr" if sparse else False, list(self.dtypes)
+        if not _holds_finite_rows(X):
             checked = check_array(
-                X, accept_sparse=accept, dtype=types, estimator=self.estimator, input_name="X"
-            )
+                X, accept_sparse="csr" if sparse else False, dtype=REALS,
+                estimator=self.estimator, input_name="X",
+            )  # fmt: skip
         self.check_count(X, reset=reset)
-        return checked
+        if checked.dtype == np.float64:
+            return checked
+        if sp.issparse(checked):
+            return checked.astype(np.float64)
+        return Checked(ArrayReader(checked), "X")
 
     # Rows that are read when they are wanted
 
@@ -498,8 +493,5 @@ class Border:
         return source
 
     def within(self, source: Source) -> Source:
-        """The same rows in the type of the border; MemoryError if the budget is too small."""
-        if not isinstance(source, Checked):
-            return source
-        dtype = None if self.dtype is None else np.dtype(self.dtype)
-        return source.within(self.budget, dtype)
+        """The same rows; MemoryError if the budget is too small to read them."""
+        return source.within(self.budget) if isinstance(source, Checked) else source

@@ -51,8 +51,7 @@ def blocks_of(X: Collection) -> DelayedBlocks:
         return DelayedBlocks(X.to_delayed().ravel().tolist(), lengths, width, X.dtype)
     if not hasattr(X, "to_delayed"):
         return DelayedBlocks([X], None)
-    single = is_frame(X) and all(dtype == np.float32 for dtype in X.dtypes)
-    return DelayedBlocks(X.to_delayed(), None, None, np.dtype(np.float32) if single else None)
+    return DelayedBlocks(X.to_delayed(), None)
 
 
 def is_frame(X: Collection) -> bool:

@@ -10,7 +10,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import (
     _check_feature_names,
@@ -121,19 +120,18 @@ def _are_vectors(X: Collection, kernel: Kernel) -> bool:
 
 
 def _vectors(X: Collection, border: Border, along: list[list[Delayed]]) -> DaskRows:
-    frame, dtypes = empty_frame(X), list(border.dtypes)
+    frame = empty_frame(X)
     require_numbers(X if frame is None else frame)
-    rows = rows_of(X, partial(_vectors_of_block, dtypes=dtypes), along=along)
+    rows = rows_of(X, _vectors_of_block, along=along)
     if rows.ndim != 2:
         raise ValueError(f"Expected 2D array, got {rows.ndim}D array instead: X is {X!r}")
-    dtype = rows.dtype if rows.dtype in dtypes else dtypes[0]
-    return rows.mapped(partial(np.asarray, dtype=dtype), dtype, rows.shape[1])
+    return rows.mapped(np.asarray, np.float64, rows.shape[1])
 
 
-def _vectors_of_block(block: Objects, dtypes: list[DTypeLike]) -> Array:
+def _vectors_of_block(block: Objects) -> Array:
     """A block of rows as an array of numbers."""
     block = delayed.with_length(block)
-    return np.asarray(check_array(block, dtype=dtypes, ensure_min_samples=0, input_name="X"))
+    return np.asarray(check_array(block, dtype=np.float64, ensure_min_samples=0, input_name="X"))
 
 
 def _objects(X: Collection, along: list[list[Delayed]]) -> DaskRows:
@@ -183,7 +181,7 @@ def lazy_result(estimator: BaseEstimator, name: str, X: Objects, **more: Any) ->
     check_is_fitted(estimator)
     given = delayed.blocks_of(X)
     _check_columns(estimator, X, given)
-    no_rows = _of_no_rows(estimator, name, given, more)
+    no_rows = _of_no_rows(estimator, name, more)
     model, lengths = delayed.constant(for_workers(estimator)), given.lengths
     blocks = [
         da.from_delayed(
@@ -251,24 +249,19 @@ def applied(model: BaseEstimator, name: str, no_rows: Array, block: Objects, **m
     return np.asarray(getattr(model, name)(block, **more)).astype(no_rows.dtype, copy=False)
 
 
-def _of_no_rows(
-    estimator: BaseEstimator, name: str, given: DelayedBlocks, more: dict[str, Any]
-) -> Array:
+def _of_no_rows(estimator: BaseEstimator, name: str, more: dict[str, Any]) -> Array:
     """The result of a method without rows, found by applying it to one object like those of X."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the object has no names of columns
-        value = getattr(for_workers(estimator), name)(_some_object(estimator, given), **more)
+        value = getattr(for_workers(estimator), name)(_some_object(estimator), **more)
     return np.asarray(value)[:0]
 
 
-def _some_object(estimator: BaseEstimator, given: DelayedBlocks) -> Objects:
+def _some_object(estimator: BaseEstimator) -> Objects:
     """The first landmark; with a precomputed matrix, a row of zeros."""
     if estimator.kernel_.domain.is_matrix:
-        return np.zeros((1, estimator.n_features_in_), given.dtype)
-    one = take(estimator.landmarks_, [0])
-    numbers = hasattr(one, "dtype") and one.dtype.kind == "f"
-    single = given.dtype == np.float32
-    return one.astype(np.float32 if single else np.float64) if numbers else one
+        return np.zeros((1, estimator.n_features_in_))
+    return take(estimator.landmarks_, [0])
 
 
 # Scores

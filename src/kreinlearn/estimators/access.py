@@ -42,13 +42,13 @@ def kernel_for(estimator: KreinEstimator, X: Objects) -> Kernel:
 
 def receive(estimator: KreinEstimator, X: Objects, rng: np.random.Generator) -> tuple[Rows, Kernel]:
     """Validated rows and the kernel fitted to them, as at the beginning of a fit."""
-    rows, kernel, _, _ = estimator._received(X, None, None, estimator._resources.dtype, rng)
+    rows, kernel, _, _ = estimator._received(X, None, None, rng)
     return rows, kernel
 
 
 def border_of(estimator: KreinEstimator) -> Border:
     """What the estimator accepts, and what it remembers of the objects that it has seen."""
-    return estimator._border(estimator._resources.dtype)
+    return estimator._border()
 
 
 def new_rows(estimator: KreinEstimator, X: Objects) -> tuple[Objects, LandmarkColumns]:
@@ -94,7 +94,6 @@ def criterion(
     groups: ArrayLike | None = None,
 ) -> Criterion:  # fmt: skip
     """The loss that a fit of the learner would minimise; it is not fitted afterwards."""
-    dtype = learner._resources.dtype
     return learner._learned(
-        X, y, sample_weight, learner._recipe, criterion_of, dtype, groups=groups
+        X, y, sample_weight, learner._recipe, criterion_of, groups=groups
     )  # fmt: skip

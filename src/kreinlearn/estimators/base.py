@@ -10,7 +10,7 @@ from dataclasses import asdict, replace
 from functools import partial
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -34,7 +34,6 @@ from kreinlearn.data.validation import (
     asymmetry_of,
     column_count,
     looks_like_distances,
-    precision,
     require_square,
 )
 from kreinlearn.distributed.entrance import receive, require_in_memory
@@ -42,7 +41,6 @@ from kreinlearn.estimators.refusals import refuse
 from kreinlearn.kernels import Kernel, resolve
 from kreinlearn.kernels.base import Array, Objects, symmetrised, symmetry_rtol
 from kreinlearn.kernels.precomputed import PickedColumns, Precomputed
-from kreinlearn.learn.precision import in_enough_precision
 from kreinlearn.nystrom.core import FeatureMap
 from kreinlearn.nystrom.landmarks import Landmarks, are_row_numbers, checked_row_numbers
 from kreinlearn.nystrom.schemes import SCHEMES
@@ -58,7 +56,6 @@ from kreinlearn.pairs.rows import Rows
 from kreinlearn.progress import Progress, fit_task, tasks_of
 from kreinlearn.sums.parallel import worker_count
 
-T = TypeVar("T")
 N_LANDMARKS = [
     Interval(Integral, 1, None, closed="left"),
     Interval(RealNotInt, 0, 1, closed="right"),
@@ -74,10 +71,8 @@ LANDMARKS: dict[str, list[Any]] = {
 RESOURCES: dict[str, list[Any]] = {
     "memory_budget": [Interval(Real, 1, None, closed="left"), str, None],
     "store": [str, os.PathLike, None],
-    "dtype": [StrOptions({"float32", "float64"}), None],
 }
 DEFAULT = Resources()
-BOTH: list[np.dtype[Any]] = [np.dtype(np.float64), np.dtype(np.float32)]
 SMALL = 2**20  # bytes of a result; asking the system for its free memory would take longer
 
 
@@ -99,7 +94,7 @@ class KreinEstimator(CallbackSupportMixin, BaseEstimator):
     # every attribute that a fit may leave; model files and a new fit read this list
     _fitted: ClassVar[tuple[str, ...]] = (
         "n_features_in_", "feature_names_in_", "kernel_", "landmarks_", "landmark_indices_",
-        "n_landmarks_", "dtype_", "_column", "_columns",
+        "n_landmarks_", "_column", "_columns",
     )  # fmt: skip
 
     _core: ClassVar[str] = "plain"  # unless ``Landmarks`` says otherwise
@@ -185,9 +180,8 @@ class KreinEstimator(CallbackSupportMixin, BaseEstimator):
         """The kernel for X, not fitted: that of the parameters, unless they leave it to X."""
         return self._resolved_kernel()
 
-    def _border(self, dtype: str | None) -> Border:
-        types = BOTH if dtype is None else [np.dtype(dtype)]
-        return Border(self, types, dtype, self._resources.memory_budget)
+    def _border(self) -> Border:
+        return Border(self, self._resources.memory_budget)
 
     # Fitting
 
@@ -205,15 +199,14 @@ class KreinEstimator(CallbackSupportMixin, BaseEstimator):
             check_is_fitted(self)
 
     def _received(
-        self, X: Objects, y: TargetLike, sample_weight: WeightLike, dtype: str | None,
-        rng: np.random.Generator,
-    ) -> tuple[Rows, Kernel, Any, Any]:  # fmt: skip
+        self, X: Objects, y: TargetLike, sample_weight: WeightLike, rng: np.random.Generator
+    ) -> tuple[Rows, Kernel, Any, Any]:
         """X as rows, the kernel fitted to them, targets and weights: the entrance of data to a fit.
 
         Landmarks that are given as objects are there beside the rows of X.
         """
         self._forget()
-        kernel, border = self._kernel_for(X), self._border(dtype)
+        kernel, border = self._kernel_for(X), self._border()
         rows, y, w = receive(X, y, sample_weight, kernel, border, partial(refuse, self))
         if isinstance(kernel, Precomputed):
             rows, kernel = self._training_matrix(rows.X, kernel)
@@ -229,7 +222,7 @@ class KreinEstimator(CallbackSupportMixin, BaseEstimator):
             return None
         if kernel.domain.is_matrix:
             raise ValueError("with a precomputed matrix landmarks are row numbers or a scheme")
-        Z = kernel.domain.validate(given, self._border(self._resources.dtype), reset=False)
+        Z = kernel.domain.validate(given, self._border(), reset=False)
         return np.asarray(Z) if isinstance(Z, Source) else Z  # a memory map
 
     def _training_matrix(self, K: Array, kernel: Precomputed) -> tuple[Rows, Kernel]:
@@ -275,27 +268,14 @@ class KreinEstimator(CallbackSupportMixin, BaseEstimator):
                 self._forget()
                 raise
 
-    @property
-    def _is_single(self) -> bool:
-        """Whether float32 is asked for, which a fit then has to find good enough."""
-        return self._resources.dtype == "float32"
-
-    def _coarsely(self, fit: Callable[[str], T]) -> T:
-        """``fit("float32")``, or ``fit("float64")`` if that finds float32 too coarse."""
-        return in_enough_precision(fit, stored=self._resources.store is not None)
-
     def _pairs(
-        self, kernel: Kernel, rows: Rows, dtype: str | None, rng: np.random.Generator,
-        *, stored: bool = True,
-    ) -> AbstractContextManager[Pairs]:  # fmt: skip
+        self, kernel: Kernel, rows: Rows, rng: np.random.Generator, *, stored: bool = True
+    ) -> AbstractContextManager[Pairs]:
         """The kernel values of one fit, with its threads, memory, store and progress."""
         resources = self._resources if stored else replace(self._resources, store=None)
         if resources.store is not None:
             refuse(self, "a store", kernel=kernel)
-        single = dtype == "float32"
-        return open_pairs(
-            kernel, rows, resources, self.n_jobs, self._progress(), rng, single=single
-        )
+        return open_pairs(kernel, rows, resources, self.n_jobs, self._progress(), rng)
 
     def _progress(self) -> Progress:
         return Progress(self.verbose, self.kernel, tasks_of(self))
@@ -310,8 +290,6 @@ class KreinEstimator(CallbackSupportMixin, BaseEstimator):
         self.landmark_indices_ = None if outside else sample.landmarks
         self.landmarks_ = sample.landmarks if given else rows.take(sample.landmarks)
         self.n_landmarks_ = len(sample.landmarks)
-        if given or kernel.domain.is_vectors or getattr(rows.X, "ndim", 1) == 2:
-            self.dtype_ = precision(rows.X)
 
     def _keep_columns(self, columns: LandmarkColumns) -> None:
         """What predicts; it comes last, and makes the estimator fitted."""
@@ -348,7 +326,7 @@ class KreinEstimator(CallbackSupportMixin, BaseEstimator):
         require_in_memory(
             X, f"{name} takes rows in memory here, got a dask collection; compute it first"
         )
-        border = self._border(self._dtype)
+        border = self._border()
         if self._has_landmark_columns(X):
             border = replace(border, estimator=self._fitted_to_landmark_columns())
             columns = of_landmark_columns(columns, self.n_landmarks_)
@@ -362,12 +340,6 @@ class KreinEstimator(CallbackSupportMixin, BaseEstimator):
         if hasattr(self, "feature_names_in_") and isinstance(raw, PickedColumns):
             model.feature_names_in_ = self.feature_names_in_[raw.numbers]
         return model
-
-    @property
-    def _dtype(self) -> str | None:
-        """The type that new numbers are converted to: that of the fit, if one was asked for."""
-        given = self._resources.dtype
-        return None if given is None else str(getattr(self, "dtype_", given))
 
     def _has_landmark_columns(self, X: Objects) -> bool:
         """Whether a matrix has one column per landmark instead of one per training object."""
@@ -384,22 +356,20 @@ class KreinEstimator(CallbackSupportMixin, BaseEstimator):
         self, X: Objects, columns: LandmarkColumns, W: Array,
         scores: Callable[[Array, Array], Array] | None = None, width: int | None = None,
     ) -> Array:  # fmt: skip
-        """k(X, Z) @ W for validated objects, in the precision of X.
+        """k(X, Z) @ W for validated objects.
 
         With ``scores``, ``width`` columns that are a function of kernel values and these products.
         """
         n, r = length(X), W.shape[1] if width is None else width
-        out_type = precision(X)
-        self._require_room(out_type.itemsize * n * r, f"a result of {n} x {r} numbers")
+        self._require_room(8 * n * r, f"a result of {n} x {r} numbers")
         kernel = self.kernel_
         n_rows = rows_per_block(kernel)
         workers = worker_count(self.n_jobs) if n > n_rows else 1
-        same_type = getattr(X, "dtype", None) == getattr(self.landmarks_, "dtype", object)
         progress, pairs = self._progress(), n * columns.n_evaluated(len(W))
         announce(progress, kernel, X, self.landmarks_, pairs, workers)
         return project(
-            X, columns, W, np.empty((n, r), out_type), workers if kernel.threads else 1,
-            buffered=kernel.writes_in_place and same_type, n_rows=n_rows,
+            X, columns, W, np.empty((n, r)), workers if kernel.threads else 1,
+            buffered=kernel.writes_in_place, n_rows=n_rows,
             progress=progress, scores=scores,
         )  # fmt: skip
 

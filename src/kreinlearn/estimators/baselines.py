@@ -68,9 +68,8 @@ class SimilarityRidge(IncrementalRegressor):
     fit_intercept : bool, default=True
         Whether f has a constant term, which is not penalised.
     resources : Resources or None, default=None
-        Memory, a store of kernel values on disk, and the precision of vectors, as
-        ``Resources(...)``. None is ``Resources()``: a quarter of the free memory, no store, the
-        precision of X.
+        Memory, and a store of kernel values on disk, as ``Resources(...)``. None is
+        ``Resources()``: a quarter of the free memory, and no store.
     n_jobs : int or None, default=None
         Number of threads, or of processes for kernels that are Python functions; -1 is one for each
         core. None: as many threads as BLAS uses, and no further processes.
@@ -119,8 +118,6 @@ class SimilarityRidge(IncrementalRegressor):
         The number of landmarks.
     kernel_ : Kernel
         The fitted kernel.
-    dtype_ : dtype
-        The type in which numbers are held and kernels evaluated. Exists for vectors and matrices.
     n_features_in_ : int
         The number of columns of X. Exists for vectors, tables and matrices.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -234,9 +231,8 @@ class SimilarityRidgeClassifier(IncrementalClassifier):
     fit_intercept : bool, default=True
         Whether f has a constant term, which is not penalised.
     resources : Resources or None, default=None
-        Memory, a store of kernel values on disk, and the precision of vectors, as
-        ``Resources(...)``. None is ``Resources()``: a quarter of the free memory, no store, the
-        precision of X.
+        Memory, and a store of kernel values on disk, as ``Resources(...)``. None is
+        ``Resources()``: a quarter of the free memory, and no store.
     n_jobs : int or None, default=None
         Number of threads, or of processes for kernels that are Python functions; -1 is one for each
         core. None: as many threads as BLAS uses, and no further processes.
@@ -290,8 +286,6 @@ class SimilarityRidgeClassifier(IncrementalClassifier):
         The number of landmarks.
     kernel_ : Kernel
         The fitted kernel.
-    dtype_ : dtype
-        The type in which numbers are held and kernels evaluated. Exists for vectors and matrices.
     n_features_in_ : int
         The number of columns of X. Exists for vectors, tables and matrices.
     feature_names_in_ : ndarray of shape (n_features_in_,)

@@ -123,9 +123,8 @@ class KreinRegressor(FrontDoor, KreinRegressorBase):
         landmarks, of which it takes at least 20. None means 40 seconds (more for very large data),
         enough to use all of about 5,000 objects as landmarks if the similarity is cheap.
     resources : Resources or None, default=None
-        Memory, a store of kernel values on disk, and the precision of vectors, as
-        ``Resources(...)``. None is ``Resources()``: a quarter of the free memory, no store, the
-        precision of X.
+        Memory, and a store of kernel values on disk, as ``Resources(...)``. None is
+        ``Resources()``: a quarter of the free memory, and no store.
     n_jobs : int or None, default=None
         Number of threads, or of processes for kernels that are Python functions; -1 is one for each
         core. None: as many threads as BLAS uses, and no further processes.
@@ -196,8 +195,6 @@ class KreinRegressor(FrontDoor, KreinRegressorBase):
         The number of landmarks.
     kernel_ : Kernel
         The fitted kernel.
-    dtype_ : dtype
-        The type in which numbers are held and kernels evaluated. Exists for vectors and matrices.
     n_features_in_ : int
         The number of columns of X. Exists for vectors, tables and matrices.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -298,9 +295,8 @@ class KreinClassifier(FrontDoor, KreinClassifierBase):
         weight; None leaves the weights of the objects as they are. Probabilities are those of
         the weighted data, and the class of the largest one is always predicted.
     resources : Resources or None, default=None
-        Memory, a store of kernel values on disk, and the precision of vectors, as
-        ``Resources(...)``. None is ``Resources()``: a quarter of the free memory, no store, the
-        precision of X.
+        Memory, and a store of kernel values on disk, as ``Resources(...)``. None is
+        ``Resources()``: a quarter of the free memory, and no store.
     n_jobs : int or None, default=None
         Number of threads, or of processes for kernels that are Python functions; -1 is one for each
         core. None: as many threads as BLAS uses, and no further processes.
@@ -382,8 +378,6 @@ class KreinClassifier(FrontDoor, KreinClassifierBase):
         The number of landmarks.
     kernel_ : Kernel
         The fitted kernel.
-    dtype_ : dtype
-        The type in which numbers are held and kernels evaluated. Exists for vectors and matrices.
     n_features_in_ : int
         The number of columns of X. Exists for vectors, tables and matrices.
     feature_names_in_ : ndarray of shape (n_features_in_,)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -27,7 +26,6 @@ from kreinlearn.learn.grouping import (
     fit_groups,
     rows_with_room,
 )
-from kreinlearn.learn.precision import require_approximated
 from kreinlearn.nystrom.landmarks import MapSpec, map_spec
 from kreinlearn.pairs.evaluate import LandmarkColumns
 from kreinlearn.pairs.pairs import Pairs
@@ -82,9 +80,8 @@ class KreinKMeans(ClusterMixin, _KreinTransformer):
     max_iter : int, default=300
         The largest number of passes over the features, for one beginning.
     resources : Resources or None, default=None
-        Memory, a store of kernel values on disk, and the precision of vectors, as
-        ``Resources(...)``. None is ``Resources()``: a quarter of the free memory, no store, the
-        precision of X.
+        Memory, and a store of kernel values on disk, as ``Resources(...)``. None is
+        ``Resources()``: a quarter of the free memory, and no store.
     n_jobs : int or None, default=None
         Number of threads, or of processes for kernels that are Python functions; -1 is one for each
         core. None: as many threads as BLAS uses, and no further processes.
@@ -131,8 +128,6 @@ class KreinKMeans(ClusterMixin, _KreinTransformer):
         The number of landmarks.
     kernel_ : Kernel
         The fitted kernel.
-    dtype_ : dtype
-        The type in which numbers are held and kernels evaluated. Exists for vectors and matrices.
     n_features_in_ : int
         The number of columns of X. Exists for vectors, tables and matrices.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -252,10 +247,7 @@ class KreinKMeans(ClusterMixin, _KreinTransformer):
             The fitted estimator.
         """
         with self._fitting(X, None, sample_weight):
-            found = partial(self._grouped, X, sample_weight)
-            self._keep_groups(
-                self._coarsely(found) if self._is_single else found(self._resources.dtype)
-            )
+            self._keep_groups(self._grouped(X, sample_weight))
         return self
 
     def fit_transform(
@@ -324,7 +316,7 @@ class KreinKMeans(ClusterMixin, _KreinTransformer):
         signs = self._signs
 
         def scores(_: Array, products: Array) -> Array:
-            F = products.astype(np.float64) - self._mean
+            F = products - self._mean
             return np.asarray(function(squared_distances(F, signs, self.cluster_centers_)))
 
         return self._projected(X, columns, self._map.W, scores, width)
@@ -340,22 +332,19 @@ class KreinKMeans(ClusterMixin, _KreinTransformer):
 
     # Fitting
 
-    def _grouped(
-        self, X: Objects, sample_weight: ArrayLike | None, dtype: str | None
-    ) -> GroupedRows:
+    def _grouped(self, X: Objects, sample_weight: ArrayLike | None) -> GroupedRows:
         rng = self._generator()
-        all_rows, kernel, _, given = self._received(X, None, sample_weight, dtype, rng)
+        all_rows, kernel, _, given = self._received(X, None, sample_weight, rng)
         n = len(all_rows)
         w = np.ones(n)
         if given is not None:
             w = checked_weights(given, n=n, all_zero=False, block=False)
         self._require_enough(n, int(np.count_nonzero(w)))
         rows, sampled = self._sampled(all_rows, kernel.domain.is_matrix, w, rng)
-        with self._pairs(kernel, rows, dtype, rng) as pairs:
-            spec = replace(self._spec(pairs), wants_pool=self._is_single)
+        with self._pairs(kernel, rows, rng) as pairs:
+            spec = self._spec(pairs)
             of_rows = w if sampled is None else w[sampled]
             grouping = fit_groups(pairs, spec, self._wanted, of_rows, rng)
-            require_approximated(pairs, grouping.fitted.sample, spec)
             pairs.probe(grouping.fitted.sample)
         result = FitResult(pairs, spec, grouping.fitted)
         return GroupedRows(result, grouping, all_rows, sampled, w)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial, update_wrapper
+from functools import update_wrapper
 from numbers import Real
 from types import MethodType
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
@@ -125,11 +125,9 @@ class Learner(KreinEstimator):
         groups: ArrayLike | None = None, also: Keep | None = None,
     ) -> None:  # fmt: skip
         """Learn, and set the attributes; ``also`` keeps more of the kernel values."""
-        learn = partial(
-            self._learned, X, y, sample_weight, self._fit_recipe, fit_model, groups=groups
-        )
         with self._fitting(X, y, sample_weight):
-            model = self._coarsely(learn) if self._is_single else learn(self._resources.dtype)
+            recipe = self._fit_recipe
+            model = self._learned(X, y, sample_weight, recipe, fit_model, groups=groups)
             with serial_blas():  # as in the session of the fit, which has ended
                 self._keep_beside(model)
                 if also is not None:
@@ -140,7 +138,7 @@ class Learner(KreinEstimator):
 
     def _learned(
         self, X: Objects, y: TargetLike, sample_weight: WeightLike, recipe: Recipe,
-        learn: Callable[[Pairs, Encoded, LearnSpec], T], dtype: str | None,
+        learn: Callable[[Pairs, Encoded, LearnSpec], T],
         *, classes: ArrayLike | None = None, part: bool = False, groups: ArrayLike | None = None,
     ) -> T:  # fmt: skip
         """What a function of ``learn`` makes of checked rows and targets.
@@ -150,7 +148,7 @@ class Learner(KreinEstimator):
         rng, name = self._generator(), type(self).__name__
         if isinstance(y, str):  # the name of a column of X, or of a file
             X, y = with_target(X, y)
-        rows, kernel, y, w = self._received(X, y, sample_weight, dtype, rng)
+        rows, kernel, y, w = self._received(X, y, sample_weight, rng)
         recipe = self._suited(recipe, y, classes)
         encoded = read_targets(
             recipe.coding, rows, y, w, name,
@@ -162,8 +160,8 @@ class Learner(KreinEstimator):
         if recipe.held_out:
             _require_two(rows, encoded, name)
         if isinstance(kernel, Several):
-            return cast("T", self._model_of_several(rows, kernel, encoded, recipe, dtype, rng))
-        with self._pairs(kernel, rows, dtype, rng) as pairs:
+            return cast("T", self._model_of_several(rows, kernel, encoded, recipe, rng))
+        with self._pairs(kernel, rows, rng) as pairs:
             return learn(pairs, encoded, make_spec(self, recipe, pairs, encoded, part=part))
 
     def _grouped(
@@ -182,12 +180,12 @@ class Learner(KreinEstimator):
         return recipe._replace(coding=coding)
 
     def _model_of_several(
-        self, rows: Rows, several: Several, encoded: Encoded, recipe: Recipe, dtype: str | None,
+        self, rows: Rows, several: Several, encoded: Encoded, recipe: Recipe,
         rng: np.random.Generator,
     ) -> Model:  # fmt: skip
         """The model of a list of kernels, of which a sum is made first."""
         given, listed = self._landmarks.given, isinstance(self.kernel, list | tuple | dict)
-        with self._pairs(several, rows, dtype, rng, stored=False) as pairs:
+        with self._pairs(several, rows, rng, stored=False) as pairs:
             among = np.asarray(given) if are_row_numbers(given) else None
             limit = None if listed else SCREENING  # nobody has asked for each kernel of "auto"
             if limit is not None and recipe.seconds is not None:
@@ -196,7 +194,7 @@ class Learner(KreinEstimator):
             of_sum = Pairs(found.on_sample(), rows, pairs.session)  # it says what values cost
             spec = make_spec(self, recipe, of_sum, encoded)
             learned = found.learned(spec.map, rng, chosen=self._landmarks.scheme != "auto")
-        with self._pairs(learned.kernel, rows, dtype, rng) as pairs:
+        with self._pairs(learned.kernel, rows, rng) as pairs:
             pairs.known.add(learned.numbers, learned.values)
             known = SumOfKernels(found.compared, learned.judged)
             model = fit_model(pairs, encoded, replace(spec, map=learned.map), known)
@@ -217,11 +215,10 @@ class Learner(KreinEstimator):
             with fit_task(self, X, y, sample_weight):
                 self._next_part(X, y, sample_weight, recipe, classes)
             return
-        learn = partial(
-            self._learned, X, y, sample_weight, recipe, first_part, classes=classes, part=True
-        )
         with self._fitting(X, y, sample_weight):
-            model = self._coarsely(learn) if self._is_single else learn(self._resources.dtype)
+            model = self._learned(
+                X, y, sample_weight, recipe, first_part, classes=classes, part=True
+            )
             self._keep(model)
             assert isinstance(model.sums, Sums)
             self._sums = model.sums
@@ -255,7 +252,7 @@ class Learner(KreinEstimator):
         if self._target_unit != 1:
             _require_near(encoded.Y, self._target_unit)
         rng = self._sums.rng if hasattr(self, "_sums") else self._generator()
-        with self._pairs(self.kernel_, rows, self._dtype, rng) as pairs:
+        with self._pairs(self.kernel_, rows, rng) as pairs:
             known_map = MapSpec(self.n_landmarks_)
             spec = make_spec(self, recipe, pairs, encoded, known=known_map)
             sums = getattr(self, "_sums", None)
@@ -424,7 +421,7 @@ class Learner(KreinEstimator):
         scores = self._projected(
             *self._new_rows(X), self.dual_coef_.reshape(len(self.dual_coef_), -1)
         )
-        scores += self._intercept.astype(scores.dtype)
+        scores += self._intercept
         return scores
 
     def _explained(self) -> tuple[Array, Array]:  # (m, c), (c,)

@@ -100,9 +100,8 @@ class SpectrumSVC(KreinClassifierBase):
         pairs, or "loo" (leave one out). None draws 5 folds, or fewer if a class is smaller. Each
         fold corrects the spectrum of its own training part.
     resources : Resources or None, default=None
-        Memory, a store of kernel values on disk, and the precision of vectors, as
-        ``Resources(...)``. None is ``Resources()``: a quarter of the free memory, no store, the
-        precision of X.
+        Memory, and a store of kernel values on disk, as ``Resources(...)``. None is
+        ``Resources()``: a quarter of the free memory, and no store.
     n_jobs : int or None, default=None
         Number of threads, or of processes for kernels that are Python functions; -1 is one for each
         core. None: as many threads as BLAS uses, and no further processes.
@@ -144,8 +143,6 @@ class SpectrumSVC(KreinClassifierBase):
         The number of these objects.
     kernel_ : Kernel
         The fitted kernel.
-    dtype_ : dtype
-        The type in which numbers are held and kernels evaluated. Exists for vectors and matrices.
     n_features_in_ : int
         The number of columns of X. Exists for vectors, tables and matrices.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -247,9 +244,9 @@ class SpectrumSVC(KreinClassifierBase):
         rng = self._generator()
         seed = int(rng.integers(2**63))
         X, y = with_target(X, y)
-        dtype, name = self._resources.dtype, type(self).__name__
+        name = type(self).__name__
         first = np.random.default_rng(seed)
-        rows, kernel, y, given = self._received(X, y, sample_weight, dtype, first)
+        rows, kernel, y, given = self._received(X, y, sample_weight, first)
         recipe = self._suited(self._recipe, y)
         encoded = read_targets(
             recipe.coding, rows, y, given, name, intercept=True,
@@ -266,7 +263,7 @@ class SpectrumSVC(KreinClassifierBase):
         folds = self._row_folds(rows, encoded, numbers, rng) if tuned else None
         machine = Machine(self.spectrum, encoded.labels[numbers], w, errors, len(self.classes_))
         spec = MapSpec(len(numbers), "uniform", eligible=numbers)
-        with self._pairs(kernel, rows, dtype, rng) as pairs:
+        with self._pairs(kernel, rows, rng) as pairs:
             sample = self._all_pairs(pairs, spec, rng)
             if sample.transform is not None:
                 self.similarity_ = self._similarity_of(pairs, sample, encoded)

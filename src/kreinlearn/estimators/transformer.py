@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -15,13 +14,12 @@ from sklearn.utils._param_validation import Interval, StrOptions, validate_param
 from kreinlearn._warnings import warn
 from kreinlearn.data.memory import Resources
 from kreinlearn.data.tiles import length, take
-from kreinlearn.data.validation import as_generator, precision
+from kreinlearn.data.validation import as_generator
 from kreinlearn.distributed.entrance import lazy_result
 from kreinlearn.estimators.base import KreinEstimator, feature_attributes
 from kreinlearn.estimators.refusals import refuse
 from kreinlearn.estimators.ridge import RandomState
 from kreinlearn.kernels.base import Array, Objects
-from kreinlearn.learn.precision import require_approximated
 from kreinlearn.nystrom.core import FeatureMap
 from kreinlearn.nystrom.error import ERROR_ROWS, ErrorEstimate, estimate_error
 from kreinlearn.nystrom.fit import FittedMap, centred_axes, fit_map, fit_map_to_tolerance
@@ -95,7 +93,7 @@ class _KreinTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Krein
             return self.transform(X)
         with serial_blas():
             Phi = sample.C[sample.inside] @ self._map.W
-        return self._centred(Phi.astype(precision(result.pairs.rows.X)))
+        return self._centred(Phi)
 
     def transform(self, X: Objects) -> Any:
         """Features of any objects; the signature is not applied.
@@ -117,7 +115,7 @@ class _KreinTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Krein
         return self._centred(self._projected(*self._new_rows(X), self._map.W))
 
     def _centred(self, Phi: Array) -> Array:
-        Phi -= np.asarray(self._mean, dtype=Phi.dtype)
+        Phi -= self._mean
         return Phi
 
     @property
@@ -128,27 +126,25 @@ class _KreinTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Krein
 
     def _fit(self, X: Objects) -> FitResult:
         with self._fitting(X):
-            found = partial(self._found, X)
-            result = self._coarsely(found) if self._is_single else found(self._resources.dtype)
+            result = self._found(X)
             self._keep(result)
             return result
 
-    def _found(self, X: Objects, dtype: str | None) -> FitResult:
+    def _found(self, X: Objects) -> FitResult:
         if self._landmarks.rank is not None:
             raise ValueError(
                 f"Landmarks(rank={self._landmarks.rank}) is for learners; pass rank= or "
                 f"n_components= to {type(self).__name__}"
             )
         rng = self._generator()
-        rows, kernel, _, _ = self._received(X, None, None, dtype, rng)
-        with self._pairs(kernel, rows, dtype, rng) as pairs:
-            spec = replace(self._spec(pairs), wants_pool=self._is_single)
+        rows, kernel, _, _ = self._received(X, None, None, rng)
+        with self._pairs(kernel, rows, rng) as pairs:
+            spec = self._spec(pairs)
             if spec.tol is None:
                 fitted = fit_map(pairs, spec, rng)
             else:
                 shrink = getattr(self, "rank", None) == "auto"
                 fitted = fit_map_to_tolerance(pairs, spec, rng, shrink=shrink)
-            require_approximated(pairs, fitted.sample, spec)
             pairs.probe(fitted.sample)
         return FitResult(pairs, spec, fitted)
 
@@ -182,7 +178,7 @@ class _KreinTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Krein
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        tags.transformer_tags.preserves_dtype = ["float64"]
         return tags
 
 
@@ -219,9 +215,8 @@ class KreinNystroem(_KreinTransformer):
         The relative error to be reached: landmarks are added until the estimate is below it. None:
         the number of landmarks is fixed, except that ``rank="auto"`` uses 0.05.
     resources : Resources or None, default=None
-        Memory, a store of kernel values on disk, and the precision of vectors, as
-        ``Resources(...)``. None is ``Resources()``: a quarter of the free memory, no store, the
-        precision of X.
+        Memory, and a store of kernel values on disk, as ``Resources(...)``. None is
+        ``Resources()``: a quarter of the free memory, and no store.
     n_jobs : int or None, default=None
         Number of threads, or of processes for kernels that are Python functions; -1 is one for each
         core. None: as many threads as BLAS uses, and no further processes.
@@ -251,8 +246,6 @@ class KreinNystroem(_KreinTransformer):
         The number of landmarks.
     kernel_ : Kernel
         The fitted kernel.
-    dtype_ : dtype
-        The type in which numbers are held and kernels evaluated. Exists for vectors and matrices.
     n_features_in_ : int
         The number of columns of X. Exists for vectors, tables and matrices.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -429,9 +422,8 @@ class KreinPCA(_KreinTransformer):
         a function ``f(rows, m, rng)``, their row numbers, the objects themselves, or
         ``Landmarks(...)``. "auto" takes 100, or twice ``n_components`` if that is more.
     resources : Resources or None, default=None
-        Memory, a store of kernel values on disk, and the precision of vectors, as
-        ``Resources(...)``. None is ``Resources()``: a quarter of the free memory, no store, the
-        precision of X.
+        Memory, and a store of kernel values on disk, as ``Resources(...)``. None is
+        ``Resources()``: a quarter of the free memory, and no store.
     n_jobs : int or None, default=None
         Number of threads, or of processes for kernels that are Python functions; -1 is one for each
         core. None: as many threads as BLAS uses, and no further processes.
@@ -463,8 +455,6 @@ class KreinPCA(_KreinTransformer):
         The number of landmarks.
     kernel_ : Kernel
         The fitted kernel.
-    dtype_ : dtype
-        The type in which numbers are held and kernels evaluated. Exists for vectors and matrices.
     n_features_in_ : int
         The number of columns of X. Exists for vectors, tables and matrices.
     feature_names_in_ : ndarray of shape (n_features_in_,)

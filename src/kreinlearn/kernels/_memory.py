@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
@@ -99,9 +99,9 @@ def remembered(kernel: Kernel, A: Objects, Z: Objects, evaluate: Evaluate) -> Ar
     table, a, z = memory.table(kernel), keys_of(A), keys_of(Z)
     K = memory.known(table, a, z)
     if np.isnan(K).any():
-        fill(K, lambda i, j: table.seen(evaluate(part_of(A, i), part_of(Z, j))))
+        fill(K, lambda i, j: evaluate(part_of(A, i), part_of(Z, j)))
         memory.keep(table, a, z, K)
-    return K.astype(table.dtype, copy=False)
+    return K
 
 
 def remembered_square(
@@ -126,12 +126,12 @@ def remembered_square(
     if np.isnan(K).any():
         fill_square(
             K,
-            lambda i, j: table.seen(evaluate(part_of(Z, i), part_of(Z, j))),
-            lambda i: table.seen(evaluate_square(part_of(Z, i), np.diagonal(K)[i])),
+            lambda i, j: evaluate(part_of(Z, i), part_of(Z, j)),
+            lambda i: evaluate_square(part_of(Z, i), np.diagonal(K)[i]),
         )
         memory.keep(table, z, z, K)
         memory.keep_own(table, z, np.diagonal(K))
-    return K.astype(table.dtype, copy=False)
+    return K
 
 
 def remembered_diagonal(
@@ -145,9 +145,9 @@ def remembered_diagonal(
     own = memory.known_own(table, a)
     missing = np.flatnonzero(np.isnan(own))
     if len(missing):
-        own[missing] = table.seen(evaluate(part_of(A, missing)))
+        own[missing] = evaluate(part_of(A, missing))
         memory.keep_own(table, a, own)
-    return own.astype(table.dtype, copy=False)
+    return own
 
 
 # The memory
@@ -164,13 +164,6 @@ class _Table:
         self.columns: dict[Key, int] = {}
         self.values = np.full((1, 1), np.nan)
         self.own: dict[Key, float] = {}
-        self.dtype: np.dtype[Any] = np.dtype(np.float32)  # until values of another type come
-
-    def seen(self, K: Array) -> Array:
-        """Note the type of evaluated values, and return them."""
-        if K.dtype != np.float32:
-            self.dtype = np.dtype(np.float64)
-        return K
 
     def block(self, a: list[Key], z: list[Key]) -> Array:
         i, j = _places(self.rows, a), _places(self.columns, z)

@@ -354,8 +354,8 @@ def mirrored(K: Array) -> Array:
 def product(A: Array, B: Array, out: Array | None = None) -> Array:
     """A @ B; of a single row without BLAS, which may wake threads that take longer than it."""
     if len(A) > 1:
-        return np.asarray(np.matmul(A, B, out=out, casting="same_kind"))
-    return np.asarray(np.einsum("ad,db->ab", A, B, out=out, casting="same_kind"))
+        return np.asarray(np.matmul(A, B, out=out))
+    return np.asarray(np.einsum("ad,db->ab", A, B, out=out))
 
 
 def symmetrised(K: Array) -> Array:

@@ -263,7 +263,7 @@ def as_block(K: Objects, n_rows: int, n_columns: int) -> Array:
             "(len(A), len(B)); for a function of two single objects pass kernel=pairwise(f), or "
             "dissimilarity(pairwise(f)) if small values mean alike"
         )
-    return np.asarray(K, dtype=np.float32 if K.dtype == np.float32 else np.float64)
+    return np.asarray(K, dtype=np.float64)
 
 
 def as_number(value: Any) -> float:
@@ -301,9 +301,12 @@ def _probe(kernel: Kernel, Z: Objects, pairs: Array) -> tuple[float, float]:
     there, back = values(*pairs), values(*pairs[::-1])
     again = values(*pairs[:, :REPEATED_PAIRS])
     largest = float(np.max(np.abs([there, back]), initial=0.0))
+    with np.errstate(over="ignore"):  # what the function computes in float32 has its rounding
+        narrow = there.astype(np.float32)
+    rtol = symmetry_rtol(narrow.dtype if np.array_equal(narrow, there) else there.dtype)
 
     def relative(change: Array) -> float:
         gap = float(np.max(np.abs(change), initial=0.0))
-        return gap / largest if gap > symmetry_rtol(there.dtype) * largest else 0.0
+        return gap / largest if gap > rtol * largest else 0.0
 
     return relative(there - back), relative(there[:REPEATED_PAIRS] - again)

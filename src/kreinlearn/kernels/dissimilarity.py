@@ -108,9 +108,7 @@ class Centring(Transform):
         D_R = D[:, : self.n_reference]
         if self.power == 1:
             return np.asarray(D_R.mean(axis=1))
-        sums = np.einsum("ij,ij->i", D_R, D_R, dtype=np.float64)
-        single = D_R.dtype == np.float32
-        return np.asarray(sums / self.n_reference, np.float32 if single else np.float64)
+        return np.asarray(np.einsum("ij,ij->i", D_R, D_R) / self.n_reference)
 
     def similarity(self, D: Array, a_rows: Array, a_columns: Array) -> Array:
         K = np.square(D) if self.power == 2 else np.array(D)
@@ -182,7 +180,7 @@ class LocalScaling(Transform):
     def offsets(self, D: Array) -> Array:
         n = self.n_reference
         last = min(self.k, n - 1)
-        nearest = np.empty((len(D), last + 1), D.dtype)
+        nearest = np.empty((len(D), last + 1))
         for here in gen_batches(len(D), ROWS_AT_A_TIME):
             nearest[here] = np.partition(D[here, :n], last, axis=1)[:, : last + 1]
         nearest.sort(axis=1)

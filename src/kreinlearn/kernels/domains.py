@@ -32,6 +32,7 @@ from kreinlearn.data.source import RowObjects
 from kreinlearn.data.table import Table, require_column
 from kreinlearn.data.tiles import Part, Source
 from kreinlearn.data.validation import (
+    REALS,
     Border,
     is_condensed,
     is_table,
@@ -109,11 +110,11 @@ class Domain:
         input_tags.string = not (self.is_vectors or self.is_matrix)
         input_tags.categorical = input_tags.allow_nan = self.is_records
 
-    def holds(self, objects: Any, n_features: int | None, dtype: np.dtype[Any] | None) -> bool:
+    def holds(self, objects: Any, n_features: int | None) -> bool:
         """Whether objects read from a model file are what ``validate`` returns.
 
-        They are compared with the number of features and the type that the model remembers. A
-        matrix has no objects: its landmarks are numbers of columns.
+        They are compared with the number of features that the model remembers. A matrix has no
+        objects: its landmarks are numbers of columns.
         """
         return isinstance(objects, list)
 
@@ -127,10 +128,6 @@ class Domain:
         None of them is missing. An error names value i of n.
         """
         return values
-
-    def in_single_precision(self, X: Any) -> bool:
-        """Whether float32 values of X are multiplied as such; a given matrix is only read."""
-        return str(getattr(X, "dtype", None)) == "float32" and not self.is_matrix
 
     def intersection(self, other: Domain) -> Domain | None:
         """What both domains contain; None if there is nothing."""
@@ -166,12 +163,11 @@ class Vectors(Domain):
         require_numbers(X)
         return border.vectors(X, sparse=self.sparse, reset=reset)
 
-    def holds(self, objects: Any, n_features: int | None, dtype: np.dtype[Any] | None) -> bool:
+    def holds(self, objects: Any, n_features: int | None) -> bool:
         values = objects.data if sp.issparse(objects) else objects
         if not isinstance(values, np.ndarray) or not (self.sparse or values is objects):
             return False
-        good = objects.ndim == 2 and values.dtype.kind == "f" and bool(np.isfinite(values).all())
-        good = good and (dtype is None or values.dtype == dtype)
+        good = objects.ndim == 2 and values.dtype == np.float64 and bool(np.isfinite(values).all())
         return good and type(n_features) is int and objects.shape[1] == n_features > 0
 
     def of_values(self, values: list[Any]) -> Any:
@@ -365,9 +361,9 @@ class Anything(Domain):
         border.check_names(X, reset=reset)
         return list_of_objects(X)
 
-    def holds(self, objects: Any, n_features: int | None, dtype: np.dtype[Any] | None) -> bool:
+    def holds(self, objects: Any, n_features: int | None) -> bool:
         listed = isinstance(objects, list)
-        return listed or Vectors(self.sparse).holds(objects, n_features, None)
+        return listed or Vectors(self.sparse).holds(objects, n_features)
 
     def of_values(self, values: list[Any]) -> list[Any]:
         return [x.value if isinstance(x, Category) else x for x in values]
@@ -413,7 +409,7 @@ class Matrix(Domain):
         """A matrix of finite numbers; ``square`` if its columns may be its rows."""
         from kreinlearn.kernels.dissimilarity import check_dissimilarities
 
-        K = check_array(X, dtype=list(border.dtypes), ensure_all_finite=False, input_name="X")
+        K = check_array(X, dtype=REALS, ensure_all_finite=False, input_name="X")
         require_finite_matrix(K)
         if self.dissimilarities:
             square = square and K.shape[0] == K.shape[1]

@@ -66,7 +66,7 @@ class Precomputed(Kernel):
         return order[np.searchsorted(self.landmark_rows, indices, sorter=order)]
 
     def fit(self, X: Array, rng: np.random.Generator) -> Self:
-        self.diagonal_ = np.diagonal(X).copy()
+        self.diagonal_ = np.diagonal(X).astype(np.float64)
         return self
 
     def diagonal(self, A: Objects) -> Array:  # A: row numbers
@@ -83,11 +83,11 @@ class PickedColumns:
 
     def __call__(self, A: Array, out: Array | None = None) -> Array:
         if out is None and is_everything(self.numbers, A.shape[1]):
-            whole = np.ascontiguousarray(A).view()
+            whole = np.ascontiguousarray(A, dtype=np.float64).view()
             whole.flags.writeable = False  # it may be what the user has given
             return whole
         if out is None:
-            return np.ascontiguousarray(A[:, self.numbers])
+            return np.ascontiguousarray(A[:, self.numbers], dtype=np.float64)
         return np.take(A, self.numbers, axis=1, out=out[: len(A)])
 
 
@@ -135,7 +135,6 @@ class CentredColumns(PickedColumns):
     def __call__(self, A: Array, out: Array | None = None) -> Array:
         a = np.einsum("ij,ij->i", A, A, dtype=np.float64) / A.shape[1]
         D = np.square(super().__call__(A, out), out=out if out is None else out[: len(A)])
-        D = D.astype(np.float64, copy=False)
         D -= a[:, None]
         D -= self.offsets
         D += self.c

@@ -91,7 +91,7 @@ class _ScikitNamed(VectorKernel):
         A = floats(A)
         known = _SELF_VALUE.get(self.metric, 0.0 if self.is_dissimilarity else None)
         if known is not None:
-            return np.full(A.shape[0], known, A.dtype)
+            return np.full(A.shape[0], known)
         parts = [A[start : start + 64] for start in range(0, A.shape[0], 64)]
         return np.concatenate([np.diagonal(self.columns(part)(part)) for part in parts])
 
@@ -188,7 +188,7 @@ class _ScikitColumns(BlockColumns):
         self.metric, self.params, self.kernel = metric, dict(params), kernel
         super().__init__(Z)
 
-    def _prepare(self, dtype: np.dtype[Any], sparse: bool) -> tuple[Any, ...]:
+    def _prepare(self, sparse: bool) -> tuple[Any, ...]:
         Z = sp.csr_array(self.Z) if sparse else self.Z
         if self.kernel:
             require_small(squared_norms(Z), "landmark")

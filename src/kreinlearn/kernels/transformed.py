@@ -289,7 +289,7 @@ class Normalized(Composite):
     def sizes(self, own: Array) -> Array:
         """s(x) from k(x, x)."""
         check_is_fitted(self)
-        return np.asarray(np.maximum(np.abs(own), self.least_, dtype=np.float64))
+        return np.asarray(np.maximum(np.abs(own), self.least_))
 
     def columns(self, Z: Objects) -> Columns:
         part = self.parts[0]
@@ -303,7 +303,7 @@ class Normalized(Composite):
 
     def diagonal(self, A: Objects) -> Array:
         own = self.parts[0].diagonal(A)
-        return np.asarray(own / self.sizes(own), own.dtype)
+        return np.asarray(own / self.sizes(own))
 
     def symmetric(self, Z: Objects, own: Array | None = None) -> Array:
         K = self.parts[0].symmetric(Z)
@@ -317,8 +317,7 @@ def _over_roots(K: Array, rows: Array, columns: Array) -> Array:
     """K_ij / sqrt(rows_i columns_j), with the same bits if rows and columns are exchanged."""
     R = np.multiply.outer(np.sqrt(rows), np.sqrt(columns))
     with np.errstate(over="ignore", invalid="ignore"):
-        np.divide(K, R, out=R)
-    return np.asarray(R, K.dtype)
+        return np.asarray(np.divide(K, R, out=R))
 
 
 def normalized(kernel: object, floor: float = FLOOR) -> Normalized:

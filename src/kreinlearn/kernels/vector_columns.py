@@ -29,9 +29,9 @@ def squared_norms(X: Objects) -> Array:
 
 
 def floats(X: Objects) -> Any:
-    """X as a float array or csr_array: float32 stays, everything else becomes float64."""
+    """X in float64, as an array or csr_array."""
     X = sp.csr_array(X) if sp.issparse(X) else np.asarray(X)
-    return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
+    return X.astype(np.float64, copy=False)
 
 
 def require_small(norms: Array, what: str, numbers: int | Array = 0) -> None:
@@ -39,14 +39,14 @@ def require_small(norms: Array, what: str, numbers: int | Array = 0) -> None:
 
     ``numbers`` says which rows these are: the number of the first, or one number per row.
     """
-    small = norms <= np.finfo(norms.dtype).max / 8
+    small = norms <= np.finfo(np.float64).max / 8
     if not small.all():
         i = int(np.argmin(small))
         kind = "nan" if np.isnan(norms[i]) else "inf"
         number = numbers + i if isinstance(numbers, int) else int(numbers[i])
         raise ValueError(
             f"kernel produced {kind} at {what} {number}, whose norm is {kind} or too large for "
-            f"{norms.dtype}; {REMEDY}"
+            f"float64; {REMEDY}"
         )
 
 
@@ -65,26 +65,25 @@ class BlockColumns:
 
     def __init__(self, Z: Objects) -> None:
         self.Z = floats(Z)
-        key = (self.Z.dtype, sp.issparse(self.Z))
+        sparse = sp.issparse(self.Z)
         with np.errstate(over="ignore", invalid="ignore"):
-            self._ready = {key: self._prepare(*key)}
+            self._ready = {sparse: self._prepare(sparse)}
 
     def __call__(self, A: Objects, out: Array | None = None) -> Array:
         A = floats(A)
         n, m = A.shape[0], self.Z.shape[0]
-        dtype = np.result_type(A.dtype, self.Z.dtype)
         sparse = sp.issparse(A) or sp.issparse(self.Z)
         A = sp.csr_array(A) if sparse else A
-        out = _target(out, n, m, dtype)
+        out = _target(out, n, m)
         step = max(64, min(1024, 2**18 // max(m, 1) // 64 * 64))  # 2 MB in float64: fits in cache
         with np.errstate(over="ignore", invalid="ignore"):
-            ready = self._ready.get((dtype, sparse)) or self._prepare(dtype, sparse)
+            ready = self._ready.get(sparse) or self._prepare(sparse)
             for start in range(0, n, step):
                 self._fill(A[start : start + step], out[start : start + step], ready, start)
         return out
 
-    def _prepare(self, dtype: np.dtype[Any], sparse: bool) -> tuple[Any, ...]:
-        """What every sub-block needs of Z, in the type of the sub-block."""
+    def _prepare(self, sparse: bool) -> tuple[Any, ...]:
+        """What every sub-block needs of Z."""
         raise NotImplementedError
 
     def _fill(self, A: Objects, out: Array, ready: tuple[Any, ...], start: int) -> None:
@@ -92,14 +91,14 @@ class BlockColumns:
         raise NotImplementedError
 
 
-def _target(out: Array | None, n: int, m: int, dtype: np.dtype[Any]) -> Array:
+def _target(out: Array | None, n: int, m: int) -> Array:
     """The array for the values: a new one, or the first rows of ``out`` if that fits."""
     if out is None:
-        return np.empty((n, m), dtype)
+        return np.empty((n, m))
     fits = out.ndim == 2 and out.shape[0] >= n and out.shape[1] == m
-    if not fits or out.dtype != dtype or not out.flags.c_contiguous:
+    if not fits or out.dtype != np.float64 or not out.flags.c_contiguous:
         raise ValueError(
-            f"out is a {out.dtype} array of shape {out.shape}; pass a C-contiguous {dtype} array "
+            f"out is a {out.dtype} array of shape {out.shape}; pass a C-contiguous float64 array "
             f"of at least {n} rows and exactly {m} columns"
         )
     return out[:n]
@@ -114,11 +113,10 @@ class DistanceColumns(BlockColumns):
         self.apply = apply
         super().__init__(Z)
 
-    def _prepare(self, dtype: np.dtype[Any], sparse: bool) -> tuple[Any, ...]:
-        Z = self.Z.astype(dtype, copy=False)
-        require_small(squared_norms(Z), "landmark")
-        centre = None if sparse else Z.mean(axis=0, dtype=np.float64).astype(dtype)
-        Z = sp.csr_array(Z) if sparse else Z - centre
+    def _prepare(self, sparse: bool) -> tuple[Any, ...]:
+        require_small(squared_norms(self.Z), "landmark")
+        centre = None if sparse else self.Z.mean(axis=0)
+        Z = sp.csr_array(self.Z) if sparse else self.Z - centre
         norms = squared_norms(Z)
         if sparse:
             return (-2 * Z).T.tocsr(), norms, None
@@ -134,7 +132,7 @@ class DistanceColumns(BlockColumns):
             out += norms
         else:
             d = A.shape[1]
-            augmented = np.empty((len(A), d + 2), out.dtype)
+            augmented = np.empty((len(A), d + 2))
             x = augmented[:, :d]
             np.subtract(A, centre, out=x)
             augmented[:, d] = squared_norms(x)
@@ -151,8 +149,8 @@ class ProductColumns(BlockColumns):
         self.gain, self.apply = gain, apply
         super().__init__(Z)
 
-    def _prepare(self, dtype: np.dtype[Any], sparse: bool) -> tuple[Any, ...]:
-        Z = self.Z.astype(dtype) * dtype.type(self.gain)
+    def _prepare(self, sparse: bool) -> tuple[Any, ...]:
+        Z = self.Z * self.gain
         require_small(squared_norms(Z), "landmark")
         return (sp.csr_array(Z.T) if sparse else np.ascontiguousarray(Z.T),)
 
@@ -172,18 +170,18 @@ class TruncatedL1Columns(BlockColumns):
         self.radius = radius
         super().__init__(Z)
 
-    def _prepare(self, dtype: np.dtype[Any], sparse: bool) -> tuple[Any, ...]:
+    def _prepare(self, sparse: bool) -> tuple[Any, ...]:
         if sparse:
             raise TypeError(
                 "Sparse data was passed for X, but dense data is required by truncated_l1; "
                 "use '.toarray()' to convert to a dense numpy array."
             )
         require_small(np.abs(self.Z).sum(axis=1), "landmark")
-        return (np.ascontiguousarray(self.Z.T, dtype=dtype),)
+        return (np.ascontiguousarray(self.Z.T),)
 
     def _fill(self, A: Objects, out: Array, ready: tuple[Any, ...], start: int) -> None:
         require_small(np.abs(A).sum(axis=1), "row", start)
-        fused("truncated_l1")(A.astype(out.dtype, copy=False), ready[0], self.radius, out)
+        fused("truncated_l1")(A, ready[0], self.radius, out)
 
 
 # Parameters that are numbers
@@ -240,7 +238,7 @@ def evenly(n: int) -> Array:
 def _median_distance(X: Objects, rng: np.random.Generator, l1: bool) -> float:
     """The median of the non-zero (squared, or l1) distances between up to SAMPLE rows."""
     chosen = sample(X.shape[0], SAMPLE, rng)
-    S = floats(take(X, chosen)).astype(np.float64)
+    S = floats(take(X, chosen))
     distances = pdist(S, "cityblock") if l1 else _squared_distances(S)
     if not np.isfinite(distances).all():
         require_small(np.abs(S).sum(axis=1) if l1 else squared_norms(S), "row", chosen)
@@ -269,7 +267,7 @@ def _variance(X: Objects) -> float:
     """Variance of all entries, as X.var() but in row blocks."""
     size = X.shape[0] * X.shape[1]
     if sp.issparse(X):
-        data = floats(X).data.astype(np.float64)
+        data = floats(X).data
         mean = data.sum() / size
         total = np.sum((data - mean) ** 2) + (size - data.size) * mean**2
     else:

@@ -67,7 +67,7 @@ class _RadialKernel(VectorKernel):
 
     def diagonal(self, A: Objects) -> Array:
         A = floats(A)
-        return np.full(A.shape[0], self._at_zero(), A.dtype)
+        return np.full(A.shape[0], self._at_zero())
 
     def _apply(self) -> Callable[[Array], None]:
         raise NotImplementedError
@@ -327,7 +327,7 @@ class Sigmoid(VectorKernel, names=["sigmoid"]):
         with np.errstate(over="ignore"):
             norms = squared_norms(A)
         require_small(norms, "row")
-        return np.tanh(norms * A.dtype.type(self.gain_) + A.dtype.type(self.bias))  # type: ignore[no-any-return]
+        return np.tanh(norms * self.gain_ + self.bias)
 
 
 class TruncatedL1(VectorKernel, names=["truncated_l1"]):
@@ -370,4 +370,4 @@ class TruncatedL1(VectorKernel, names=["truncated_l1"]):
     def diagonal(self, A: Objects) -> Array:
         check_is_fitted(self)
         A = floats(A)
-        return np.full(len(A), self.radius_, A.dtype)
+        return np.full(len(A), self.radius_)

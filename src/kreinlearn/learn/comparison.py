@@ -31,7 +31,7 @@ from kreinlearn.learn.folds import TRAINING, closed_form_screens, rounds_of_fold
 from kreinlearn.learn.groups import LEAST_GROUPS
 from kreinlearn.learn.search import TINY, HeldOutLoss, MeanLoss, Tuned, Unknowns, tune, tune_apart
 from kreinlearn.nystrom.core import CORE_RTOL
-from kreinlearn.pairs.pairs import EPS, over_unit, similarities_among, similarities_of_parts
+from kreinlearn.pairs.pairs import over_unit, similarities_among, similarities_of_parts
 from kreinlearn.solvers.exact import ACCURACY, Eigenbasis, ExactFold, LeaveOneOutLoss, Projected
 from kreinlearn.sums.parallel import map_in_threads, threaded_blas
 
@@ -98,7 +98,6 @@ class Comparison:
     equal: Array | None = None  # (n,) numbers of distinct objects, if some are equal
     signed: bool = True
     intercept: bool = True
-    eps: float = EPS  # the unit roundoff of the values
     workers: int = 1
 
     @property
@@ -149,9 +148,10 @@ class Comparison:
 
     def basis(self, K: Array, w: Array | None, unit: float) -> Eigenbasis:
         """Decompose similarities over their unit; their memory is used for something else."""
-        rtol = max(CORE_RTOL, len(K) * self.eps)
         with threaded_blas(self.workers if len(K) >= LARGE else 1):
-            return Eigenbasis.of(K, w, signed=self.signed, rtol=rtol, unit=unit, overwrite=True)
+            return Eigenbasis.of(
+                K, w, signed=self.signed, rtol=CORE_RTOL, unit=unit, overwrite=True
+            )
 
     def decomposed(self, terms: Sequence[Term]) -> Eigenbasis:
         K, unit = over_unit(self.among(terms))

@@ -57,7 +57,7 @@ def comparison_of(task: Task, places: Array | None = None) -> Comparison:
     return Comparison(
         [raw], np.asarray(Y, dtype=np.float64), weights,
         tuple(np.asarray(folds)[numbers] for folds in task.rounds), labels, groups, equal,
-        task.kind.signed, task.intercept, sample.eps, session.workers,
+        task.kind.signed, task.intercept, session.workers,
     )  # fmt: skip
 
 

@@ -16,7 +16,6 @@ from kreinlearn.learn.folds import MAX_FOLDS, are_drawn, draw_folds, rounds_of, 
 from kreinlearn.learn.held_out import HeldOut, held_out
 from kreinlearn.learn.losses.base import Loss
 from kreinlearn.learn.neighbours import NEIGHBOURS
-from kreinlearn.learn.precision import require_learned
 from kreinlearn.learn.search import Tuned, Unknowns, given
 from kreinlearn.learn.similarity import (
     Chosen,
@@ -252,8 +251,6 @@ def fit_model(
     tuned = tune_penalties(task, features, loss, spec)  # folds -> penalties
     loss = loss.settled(tuned.values)
     solution = loss.solve(task, features, tuned.values, kept)
-    if pairs.session.single:
-        require_learned(task, tuned.values)
     model = make_model(task, features, spec, encoded, tuned, solution, chosen)
     if spec.in_parts:
         model = replace(model, sums=fit_sums(task, features, tuned.values))
@@ -267,8 +264,7 @@ def fit_model(
 def make_task(pairs: Pairs, encoded: Encoded, spec: LearnSpec) -> Task:
     """Landmarks chosen and rows split."""
     rng, weighted = pairs.session.rng, encoded.weighted
-    wants_pool = pairs.session.single or spec.wants_pool(pairs.kernel)
-    of_map = replace(spec.map, wants_pool=wants_pool)
+    of_map = replace(spec.map, wants_pool=spec.wants_pool(pairs.kernel))
     if weighted is not None:
         m = min(of_map.n_landmarks, len(weighted))
         of_map = replace(of_map, eligible=weighted, n_landmarks=m)

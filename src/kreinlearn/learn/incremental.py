@@ -24,7 +24,6 @@ from kreinlearn.learn.fit import (
 )
 from kreinlearn.learn.folds import MAX_FOLDS
 from kreinlearn.learn.losses.base import Loss
-from kreinlearn.learn.precision import require_learned
 from kreinlearn.learn.search import Tuned, given, tune_apart
 from kreinlearn.learn.similarity import choose_similarity
 from kreinlearn.learn.task import Features, Linear, downdated, gram_scale
@@ -64,8 +63,6 @@ def first_part(pairs: Pairs, encoded: Encoded, spec: LearnSpec) -> Model:
     task = replace(task, sample=swept.sample)
     loss = spec.loss.prepared(features, encoded, intercept=spec.intercept)
     tuned = tune_penalties(task, features, loss, spec)
-    if pairs.session.single:
-        require_learned(task, tuned.values)
     solution = _solution(features, loss, spec, tuned)
     model = make_model(task, features, spec, encoded, tuned, solution, chosen)
     rng = pairs.session.rng
@@ -105,7 +102,7 @@ def _added(pairs: Pairs, targets: Targets, sums: Sums, columns: LandmarkColumns)
         targets = replace(targets, groups=sums.rng.integers(k - 1, size=n), n_groups=k)
     width, progress = columns.n_evaluated(m), session.progress
     work = RowWork(
-        columns, np.arange(m), sums.unit, targets.Y.shape[1], k, m, single=session.single,
+        columns, np.arange(m), sums.unit, targets.Y.shape[1], k, m,
         spare=spare_for(m, k, session.workers),
     )  # fmt: skip
 

@@ -247,7 +247,7 @@ def _choose_exactly(
         return best, chosen.sample.transform, judged, trials
 
     of_all = [comparison_of(one.task) for one in kernels]
-    how = (names, unknowns, sketched, comparison.signed, comparison.intercept, comparison.eps)
+    how = (names, unknowns, sketched, comparison.signed, comparison.intercept)
     first, values = of_all[0], [one.values[0] for one in of_all]
     arrays = *values, first.Y, first.w, *first.rounds, task.sample.landmarks
     best, transform, judged, trials = shared(found, "similarity", *how, *arrays)

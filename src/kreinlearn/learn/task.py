@@ -286,7 +286,7 @@ class Task:
         sample, unit = self.sample, self.sample.unit
         if feature_map is None:
             C = take(sample.scaled, sample.inside)
-            W, S = self.cut(C, *self.kind.map_of(sample.K_ZZ / unit, sample.eps, self.spec))
+            W, S = self.cut(C, *self.kind.map_of(sample.K_ZZ / unit, self.spec))
         else:
             W, S = feature_map.W, feature_map.S
         rows = np.flatnonzero(drawn)
@@ -340,7 +340,7 @@ class Task:
     def _map_of(self, K_ZZ: Array, landmarks: Array) -> tuple[Array, Array]:
         """W and S of landmarks; if these are all objects, their weights are numbers of copies."""
         root = self._root(landmarks) if self.exact else 1.0
-        W, S = self.kind.map_of(root * K_ZZ * np.transpose(root), self.sample.eps, self.spec)
+        W, S = self.kind.map_of(root * K_ZZ * np.transpose(root), self.spec)
         return root * W, S
 
     def cut(self, C: Array, W: Array, S: Array) -> tuple[Array, Array]:

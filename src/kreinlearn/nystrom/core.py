@@ -82,9 +82,9 @@ def eigen_map(E: Array, Lambda: Array) -> FeatureMap:
     return FeatureMap(E * np.sqrt(np.abs(Lambda)), np.sign(Lambda), E, Lambda)
 
 
-def landmark_map(K_ZZ: Array, rank: int | None = None, eps: float = EPS) -> tuple[Array, Array]:
-    """W = U |D|^-1/2 S and S of the ``rank`` largest |eigenvalues| of K_ZZ, known up to eps."""
-    core = signed_eigh(K_ZZ, rank, rtol=max(CORE_RTOL, len(K_ZZ) * eps))
+def landmark_map(K_ZZ: Array, rank: int | None = None) -> tuple[Array, Array]:
+    """W = U |D|^-1/2 S and S of the ``rank`` largest |eigenvalues| of K_ZZ."""
+    core = signed_eigh(K_ZZ, rank, rtol=CORE_RTOL)
     return core.U / np.sqrt(np.abs(core.D)) * core.S, core.S
 
 
@@ -181,7 +181,7 @@ def fit_core(
         K_RR = pairs.similarities(sample, R) / unit
         M = least_squares_core((sample.C / unit)[sample.positions(R)] @ T, K_RR, n)
         return least_squares_map(T, M)
-    W, S = landmark_map(sample.K_ZZ / unit, core_rank(spec), sample.eps)
+    W, S = landmark_map(sample.K_ZZ / unit, core_rank(spec))
     if not axes:
         return FeatureMap(W, S, W[:, :0], one_shot_spectrum(gram.matrix, W, S))
     return FeatureMap(W, S, *one_shot(gram.matrix, W, S))
@@ -342,7 +342,6 @@ class RowWork:
     n_groups: int
     width: int  # columns evaluated
     buffered: bool = False  # the kernel writes to a buffer
-    single: bool = False
     seed: int = 0
     size: int = 0  # of the reservoir
     pilot: Array | None = None  # (m, LEVERAGE_PROBES)
@@ -351,7 +350,7 @@ class RowWork:
 
     def zero(self) -> SweepTotal:
         m, q = len(self.landmarks), self.n_outputs
-        zeros = [Moments.zeros(m, q, single=self.single) for _ in range(self.n_groups)]
+        zeros = [Moments.zeros(m, q) for _ in range(self.n_groups)]
         return SweepTotal(zeros, Reservoir.empty(self.size, self.width))
 
     def scratch(self) -> Scratch:
@@ -372,7 +371,7 @@ class RowWork:
         if not np.isfinite([total.groups[g].gram.sums for g, _ in spans]).all():
             require_finite(C, numbers, self.landmarks)
         if self.pilot is not None:
-            projected = values @ self.pilot.astype(values.dtype)
+            projected = values @ self.pilot
             keys = _reservoir_keys(projected, self.seed, numbers[0])
             total.reservoir.add(keys, numbers, raw)
         return values
@@ -380,7 +379,7 @@ class RowWork:
 
 def _reservoir_keys(projected: Array, seed: int, first_row: int) -> Array:
     """Keys whose largest are a draw by |projected_i|^2; they depend on the rows of a tile alone."""
-    leverage = np.square(projected, dtype=np.float64).sum(axis=1)
+    leverage = np.square(projected).sum(axis=1)
     chance = np.random.default_rng([seed, int(first_row)]).random(len(projected))
     with np.errstate(divide="ignore", over="ignore"):
         return np.asarray(np.log(chance) / leverage)
@@ -421,13 +420,12 @@ def sweep(
             keep[inside] = C
         return Swept(of_sample(), columns, unit, sample)
     size = candidate_count(len(sample.landmarks)) // 2 if spec.core == "ls" else 0
-    width, buffered, single = int(sample.used.sum()), pairs.scratch().useful, pairs.session.single
+    width, buffered = int(sample.used.sum()), pairs.scratch().useful
     work = RowWork(
         columns, sample.landmarks, unit, targets.Y.shape[1], targets.n_groups, width,
-        buffered=buffered, single=single,
-        seed=int(rng.integers(2**63)), size=size,
+        buffered=buffered, seed=int(rng.integers(2**63)), size=size,
     )  # fmt: skip
-    if buffered and not single and keep is None:  # values that are kept are those of tiles
+    if buffered and keep is None:  # values that are kept are those of tiles
         work = replace(
             work, block_rows=block_rows(pairs.rows.X.shape[1], width, targets.Y.shape[1])
         )
@@ -534,7 +532,7 @@ class FeatureKind(Protocol):
 
     signed: bool  # whether features have a signature, and two penalties
 
-    def map_of(self, K_ZZ: Array, eps: float, spec: MapSpec) -> tuple[Array, Array]:
+    def map_of(self, K_ZZ: Array, spec: MapSpec) -> tuple[Array, Array]:
         """W and S of the features K_XZ W, for the maps that folds make of their own landmarks."""
 
     def core(
@@ -551,8 +549,8 @@ class KreinFeatures:
 
     signed = True
 
-    def map_of(self, K_ZZ: Array, eps: float, spec: MapSpec) -> tuple[Array, Array]:
-        return landmark_map(K_ZZ, core_rank(spec), eps)
+    def map_of(self, K_ZZ: Array, spec: MapSpec) -> tuple[Array, Array]:
+        return landmark_map(K_ZZ, core_rank(spec))
 
     def core(
         self, pairs: Pairs, swept: Swept, spec: MapSpec, rng: np.random.Generator
@@ -570,7 +568,7 @@ class SimilarityFeatures:
 
     signed = False
 
-    def map_of(self, K_ZZ: Array, eps: float, spec: MapSpec) -> tuple[Array, Array]:
+    def map_of(self, K_ZZ: Array, spec: MapSpec) -> tuple[Array, Array]:
         return np.eye(len(K_ZZ)), np.ones(len(K_ZZ))
 
     def core(

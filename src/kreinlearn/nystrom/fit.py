@@ -114,7 +114,7 @@ def _centred_gram(fitted: FittedMap, W: Array, n: int) -> tuple[Array, float]:
 def by_reference_route(C: Array, sample: Sample, spec: MapSpec) -> FeatureMap:
     """The same as ``fit_core`` from all similarities C over the unit of the sample."""
     k, K_ZZ = core_rank(spec), sample.K_ZZ / sample.unit
-    W, S = landmark_map(K_ZZ, k, sample.eps)
+    W, S = landmark_map(K_ZZ, k)
     if spec.method == "svd":
         return FeatureMap(W, S, *one_shot_svd(C, W, S))
     return FeatureMap(W, S, *squared_route(C, K_ZZ, k))

@@ -105,7 +105,7 @@ class Candidates:
 def sketch_factors(candidates: Candidates, rank: int | None = None) -> tuple[Array, Array]:
     """E and Lambda with U~ = C E, the eigenvectors of the approximation by the landmarks so far."""
     sample = candidates.sample
-    core = landmark_map(sample.K_ZZ / sample.unit, rank, sample.eps)
+    core = landmark_map(sample.K_ZZ / sample.unit, rank)
     return one_shot(candidates.gram().matrix, *core)
 
 

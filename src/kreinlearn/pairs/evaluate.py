@@ -46,7 +46,7 @@ def evaluate(
     require_finite(K, numbers, against)
     if progress is not None:
         progress.add(len(numbers), K.size)
-    return np.asarray(K)
+    return np.asarray(K, dtype=np.float64)
 
 
 def diagonal(kernel: Kernel, objects: Objects) -> Array:  # (n, 1)
@@ -193,7 +193,7 @@ def project(
     buffered: bool = False, n_rows: int = TILE, progress: Progress | None = None,
     scores: Callable[[Array, Array], Array] | None = None,
 ) -> Array:  # fmt: skip
-    """out = k(X, Z) @ W, ``n_rows`` at a time; ``buffered`` if the kernel writes in X's type.
+    """out = k(X, Z) @ W, ``n_rows`` at a time; ``buffered`` if the kernel writes to buffers.
 
     With ``scores`` the result is a function of the kernel values of each row to all evaluated
     columns, and of these products.
@@ -208,11 +208,10 @@ def project(
             A = X[slice(*span)]
             raw = columns.raw(A, scratch.get(A, len(W)))
             C = columns.transformed(raw)
-            W_here = W.astype(C.dtype, copy=False)
             if scores is None:
-                product(C, W_here, here)
+                product(C, W, here)
             else:
-                here[:] = scores(raw, product(C, W_here))
+                here[:] = scores(raw, product(C, W))
         if not np.isfinite(here).all():
             require_finite(C, numbers, np.arange(len(W)))
         progress.add(len(here), len(here) * width)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -43,7 +43,6 @@ from kreinlearn.progress import Progress
 from kreinlearn.sums.parallel import map_blocks
 
 SAFE_EXPONENT = 100  # kernels within 4^+-50 need no scaling before they are squared
-EPS = float(np.finfo(np.float64).eps)
 NONE = np.empty(0, dtype=np.intp)
 
 
@@ -62,7 +61,6 @@ class Sample:
     raw: Array  # (r, c)
     landmarks: Array  # (m,) row numbers, in the order of the columns
     transform: Transform | None = None
-    eps: float = EPS  # the unit roundoff of the kernel values
     streams: bool = False  # landmarks are chosen among all rows, which are evaluated as a stream
     salt: int = 0  # of the keys by which rows were drawn for the pool
     least: int = 0  # rows that are looked at for the first landmarks, if there are as many
@@ -164,11 +162,6 @@ class Sample:
         elif transform is not None:
             return self
         return replace(self, columns=self.columns[here], raw=self.raw[:, here], transform=transform)
-
-    def with_columns(self, columns: Array, raw: Array, dtype: np.dtype[Any]) -> Sample:
-        """Other columns, whose values were evaluated in numbers of this type."""
-        eps = float(np.finfo(np.float32).eps) if dtype == np.float32 else self.eps
-        return replace(self, columns=columns, raw=raw, eps=eps)
 
     def referring_to_all(self, name: str = "squared") -> Sample:
         """A dissimilarity transformed by all columns evaluated so far."""
@@ -279,10 +272,10 @@ class KnownPairs:
 @contextmanager
 def open_pairs(
     kernel: Kernel, rows: Rows, resources: Resources, n_jobs: int | None, progress: Progress,
-    rng: np.random.Generator, *, single: bool,
+    rng: np.random.Generator,
 ) -> Iterator[Pairs]:  # fmt: skip
     """The kernel values of one fit, whose store is closed at the end; see ``open_session``."""
-    with open_session(kernel, rows, resources, n_jobs, progress, rng, single=single) as session:
+    with open_session(kernel, rows, resources, n_jobs, progress, rng) as session:
         yield Pairs(kernel, rows, session)
 
 
@@ -375,18 +368,17 @@ class Pairs:
         raw[:, :-k], block = sample.raw, raw[:, -k:]
         with self.session.progress.step("landmarks", others + k, cost):
             block[before] = sample.raw[at].T  # pairs with older columns are mirrored
-            block[at] = square = self.square(missing)
+            block[at] = self.square(missing)
             self._fill_unknown(block, sample.rows, np.flatnonzero(fresh), missing)
         columns = np.concatenate([sample.columns, missing])
-        return sample.with_columns(columns, raw, square.dtype).with_landmarks(landmarks)
+        return replace(sample, columns=columns, raw=raw).with_landmarks(landmarks)
 
     def _complete(self, sample: Sample, landmarks: Array) -> Sample:
         """The sample with all its rows as landmarks; the matrix of their pairs is not copied."""
         rows = sample.rows
         with self.session.progress.step("landmarks", len(rows), self.among(len(rows))):
-            square = self.square(rows) if self.known.squares else self._evaluated_square(rows)
-        raw = square.astype(np.float64, copy=False)
-        return sample.with_columns(rows, raw, square.dtype).with_landmarks(landmarks)
+            raw = self.square(rows) if self.known.squares else self._evaluated_square(rows)
+        return replace(sample, columns=rows, raw=raw).with_landmarks(landmarks)
 
     def _fill_unknown(self, block: Array, rows: Array, places: Array, new: Array) -> None:
         """block[places] = k(rows[places], new); pairs that are known are not evaluated."""
@@ -449,10 +441,8 @@ class Pairs:
         )
 
     def scratch(self) -> Scratch:
-        """Buffers for the values of a tile, where rows and landmarks are of one float type."""
-        both = (self.rows.X, self.rows.outside)
-        types = {getattr(objects, "dtype", None) for objects in both if objects is not None}
-        return Scratch(useful=self.in_place and len(types) == 1)
+        """Buffers for the values of a tile, if the kernel writes to them."""
+        return Scratch(useful=self.in_place)
 
     # Squares
 

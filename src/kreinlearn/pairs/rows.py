@@ -233,14 +233,13 @@ def joined(parts: Sequence[Objects]) -> Objects:
 
 @dataclass(frozen=True)
 class Session:
-    """Threads, memory, precision, store and progress of one fit."""
+    """Threads, memory, store and progress of one fit."""
 
     workers: int = 1
     budget: int = field(default_factory=lambda: budget_bytes(None))  # bytes
     budget_given: bool = False  # whether the budget is the user's, or a share of the free memory
     progress: Progress = field(default_factory=Progress)
     store: Stored | None = None  # of kernel values on disk
-    single: bool = False  # float32 blocks are multiplied in float32
     rng: np.random.Generator = field(default_factory=np.random.default_rng)  # of all draws
 
     def require_memory(self, n_bytes: int, what: str, remedy: str) -> None:
@@ -251,12 +250,11 @@ class Session:
 @contextmanager
 def open_session(
     kernel: Kernel, rows: Rows, resources: Resources, n_jobs: int | None, progress: Progress,
-    rng: np.random.Generator, *, single: bool,
+    rng: np.random.Generator,
 ) -> Iterator[Session]:  # fmt: skip
     """How the work of one fit is done; a store is closed at the end.
 
-    BLAS has one thread inside, as our workers are the threads. With ``single``, float32 was asked
-    for, and is used if the objects have this type.
+    BLAS has one thread inside, as our workers are the threads.
     """
     workers = worker_count(n_jobs)  # as many as BLAS may have, before it is limited below
     store: Any = nullcontext()
@@ -269,6 +267,5 @@ def open_session(
             resources.memory_budget is not None,
             progress,
             opened,
-            single=single and kernel.domain.in_single_precision(rows.X),
             rng=rng,
         )

@@ -65,7 +65,7 @@ COLUMNS = ("objects", "landmarks", "transform", "offsets")
 DERIVED = {"parts_", "to_reference_", "processes", "_cells", "_width"}  # of what kernels learn
 METHODS = ("predict", "decision_function", "predict_proba", "transform", "approximate")
 RTOL = {8: 1e-10, 4: 1e-4}  # of the largest value, by the bytes of a number
-PAIRS_RTOL = 1e-4  # kernels may compute in single precision
+PAIRS_RTOL = 1e-4  # a user's kernel may compute in single precision
 PAIRED = 4  # objects whose kernel values are stored
 MOST_JOBS = 1024  # that a file may ask for
 
@@ -354,8 +354,8 @@ def _rebuilt(content: dict[str, Any], given: Any) -> BaseEstimator:
     jobs = 1 if jobs is None else worker_count(jobs)
     kernel = _taught(kernel.with_processes(jobs), content["kernel"])
     objects, places, matrix = parts["objects"], parts["landmarks"], kernel.domain.is_matrix
-    d, dtype = state.get("n_features_in_"), state.get("dtype_")
-    good = d <= kernel.diagonal_.size if matrix else kernel.domain.holds(objects, d, dtype)
+    d = state.get("n_features_in_")
+    good = d <= kernel.diagonal_.size if matrix else kernel.domain.holds(objects, d)
     require(good and length(objects), "its landmarks are not what its kernel takes")
     columns = LandmarkColumns(raw=kernel.columns(objects), **parts)
     Z = objects if places is None else take(objects, places)

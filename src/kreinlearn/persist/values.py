@@ -159,7 +159,6 @@ KINDS: dict[str, Kind] = {
     **{cls.__name__: kind for cls, kind in BY_TYPE.items()},
     "scalar": (np.asarray, lambda x: x.reshape(())[()]),
     "objects": (lambda x: [[*x.shape], x.ravel().tolist()], lambda of: _objects_from(*of)),
-    "dtype": (lambda x: np.empty(0, x), lambda x: x.dtype),
     "kernel": (_parts_of_kernel, lambda of: _kernel_from(*of)),
     "network": (_parts_of_network, lambda of: _network_from(*of)),
     "record": (
@@ -167,10 +166,7 @@ KINDS: dict[str, Kind] = {
         lambda of: _record_from(*of),
     ),
 }
-BASES = {
-    datetime: "datetime", Kernel: "kernel", np.generic: "scalar", np.ndarray: "objects",
-    np.dtype: "dtype",
-}  # fmt: skip
+BASES = {datetime: "datetime", Kernel: "kernel", np.generic: "scalar", np.ndarray: "objects"}
 HASHED = ("tuple", "frozenset", "Decimal", "timedelta")  # by rules that anybody can compute
 
 

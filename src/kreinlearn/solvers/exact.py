@@ -87,7 +87,7 @@ class Eigenbasis:
         root = np.ones(len(K)) if w is None else np.sqrt(w)
         if w is not None:
             K, overwrite = root[:, None] * K * root, True
-        rtol = rank_rtol(len(K), K.dtype) if rtol is None else rtol
+        rtol = rank_rtol(len(K)) if rtol is None else rtol
         spectrum = signed_eigh(K, rtol=rtol, overwrite=overwrite)
         n, largest = float(np.square(root).sum()), float(np.max(np.abs(spectrum.D), initial=0.0))
         scale = (largest if signed else largest**2) / n or 1.0

@@ -7,22 +7,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import DTypeLike
 
 from kreinlearn import _native
 from kreinlearn.solvers import Array
 
 # Tolerances; each is relative to the largest magnitude of what it is compared with.
-RANK_RTOL = {np.dtype(np.float64): 1e-12, np.dtype(np.float32): 1e-6}  # smaller eigenvalues are 0
+RANK_RTOL = 1e-12  # smaller eigenvalues are 0
 PIVOT_RTOL = 1e-6  # entries of an eigenvector that count as equally large when its sign is fixed
 AT_A_TIME = 512  # columns of eigenvectors whose signs are looked for at once
 SQUARE_RANGE = (2.0**-470, 2.0**500)  # |eigenvalues| whose squares can be summed in float64
 
 
-def rank_rtol(n: int, dtype: DTypeLike = np.float64) -> float:
+def rank_rtol(n: int) -> float:
     """The part of the largest |eigenvalue| below which others are rounding; at least n eps."""
-    kind = np.float32 if np.dtype(dtype) == np.float32 else np.float64
-    return max(RANK_RTOL[np.dtype(kind)], n * float(np.finfo(kind).eps))
+    return max(RANK_RTOL, n * float(np.finfo(np.float64).eps))
 
 
 def power_of_two_scale(K: Array) -> float:
@@ -55,7 +53,7 @@ def signed_eigh(
     Of two eigenvalues with the same |D| the positive one comes first. K and 4**k K have the same
     U, bit for bit. With ``overwrite`` the memory of K is used for something else.
     """
-    rtol = rank_rtol(len(K), K.dtype) if rtol is None else rtol
+    rtol = rank_rtol(len(K)) if rtol is None else rtol
     A, c = _scaled_copy(K, overwrite=overwrite)
     D, U = _native.eigh(A)
     order = _by_magnitude(D, rtol)[:rank]
@@ -66,7 +64,7 @@ def signed_eigenvalues(K: Array) -> Array:
     """The eigenvalues of a symmetric K alone, by decreasing magnitude, without rounding errors."""
     A, c = _scaled_copy(K)
     D = _native.eigvalsh(A)
-    return np.asarray(c * D[_by_magnitude(D, rank_rtol(len(K), K.dtype))])
+    return np.asarray(c * D[_by_magnitude(D, rank_rtol(len(K)))])
 
 
 def _scaled_copy(K: Array, *, overwrite: bool = False) -> tuple[Array, float]:

@@ -91,13 +91,12 @@ class Moments:
     weight: float = 0.0
 
     @classmethod
-    def zeros(cls, m: int, q: int, *, single: bool = False) -> Self:
-        return cls(Gram.zeros(m, single=single), np.zeros((m, q)), np.zeros(q), np.zeros(q))
+    def zeros(cls, m: int, q: int) -> Self:
+        return cls(Gram.zeros(m), np.zeros((m, q)), np.zeros(q), np.zeros(q))
 
     def add(self, C: Array, Y: Array, w: Array | None) -> None:
         """Add a block of rows (b, m) with targets (b, q) and weights (b,)."""
-        if not self.gram.single:
-            C = np.asarray(C, dtype=np.float64)
+        C = np.asarray(C, dtype=np.float64)
         self.gram.add_products(C, w)
         rows = max(1, TARGETS // max(1, Y.shape[1]))
         for part in (slice(i, i + rows) for i in range(0, len(C), rows)):
@@ -110,7 +109,7 @@ class Moments:
         V[:, 0], V[:, 1:] = 1.0 if w is None else w, Y
         if w is not None:
             V[:, 1:] *= w[:, None]
-        products = V.astype(C.dtype, copy=False).T @ C  # (1 + q, m)
+        products = V.T @ C  # (1 + q, m)
         self.gram.sums += products[0]
         self.cross += products[1:].T
         self.y_sums += V[:, 0] @ Y
@@ -266,9 +265,7 @@ def _moments(C: Array, targets: Targets, numbers: Array, workers: int) -> Moment
 
 
 def column_sums(C: Array) -> Array:  # (b, m) -> (m,)
-    """The sum of each column in float64; BLAS adds float64 rows several times faster than numpy."""
-    if C.dtype != np.float64:
-        return np.asarray(C.sum(axis=0, dtype=np.float64))
+    """The sum of each column; BLAS adds rows several times faster than numpy."""
     return np.asarray(np.ones(len(C)) @ C)
 
 
@@ -284,11 +281,10 @@ class Gram:
 
     triangle: Array  # (m, m)
     sums: Array  # (m,)
-    single: bool  # whether float32 blocks are multiplied in float32; sums are float64
 
     @classmethod
-    def zeros(cls, m: int, *, single: bool = False) -> Self:
-        return cls(np.zeros((m, m), order="F"), np.zeros(m), single)
+    def zeros(cls, m: int) -> Self:
+        return cls(np.zeros((m, m), order="F"), np.zeros(m))
 
     def add(self, C: Array, w: Array | None = None) -> None:
         """Add a block of rows (b, m) with weights (b,)."""
@@ -298,13 +294,8 @@ class Gram:
     def add_products(self, C: Array, w: Array | None) -> None:
         """Add C'wC alone; whoever calls this has added the column sums."""
         if w is not None:
-            C = np.sqrt(w).astype(C.dtype, copy=False)[:, None] * C
-        if C.dtype == np.float32 and self.single:
-            part = add_gram(C, np.zeros(self.triangle.shape, np.float32, order="F"))
-            for strip in self._strips():
-                self.triangle[strip] += part[strip]
-        else:
-            add_gram(np.asarray(C, dtype=np.float64), self.triangle)
+            C = np.sqrt(w)[:, None] * C
+        add_gram(C, self.triangle)
 
     def __iadd__(self, other: Self) -> Self:
         return self._combine(other, np.add)

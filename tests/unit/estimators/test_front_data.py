@@ -21,7 +21,6 @@ from kreinlearn import (
     Blocks,
     KreinClassifier,
     KreinRegressor,
-    Resources,
     table,
 )
 from kreinlearn.kernels import Gaussian
@@ -33,7 +32,6 @@ from tests.unit.estimators.first import (
     distances,
     front,
     scores,
-    similarity,
     target_of,
 )
 
@@ -96,16 +94,6 @@ def test_frames_and_targets_that_are_columns_of_them(learner: Any) -> None:
     assert_array_equal(scores(by_name, frame[["a", "b"]]), wanted)
     with pytest.raises(ValueError, match="pass the targets themselves"):
         learner().fit(frame, "y")
-
-
-@front
-def test_single_precision(learner: Any) -> None:
-    y, single = target_of(learner), Resources(dtype="float32")
-    model = learner(similarity, resources=single, random_state=0).fit(X, y)
-    double = learner(similarity, random_state=0).fit(X, y)
-    found = scores(model, NEW.astype(np.float32))
-    assert model.dtype_ == found.dtype == np.float32
-    assert_allclose(found, scores(double, NEW), rtol=0, atol=0.02 * np.abs(found).max())
 
 
 # Ways of working

@@ -189,14 +189,6 @@ def test_a_dissimilarity_in_parts():
     assert_same(whole.predict(X_NEW), model.predict(X_NEW))
 
 
-def test_single_precision_in_parts():
-    small = X.astype(np.float32)
-    params = {"landmarks": small[:15], "resources": Resources(dtype="float32"), **TWO}
-    whole = KreinRidge(KERNEL, **params).fit(small, Y)
-    model = in_parts(KreinRidge(KERNEL, **params), [30, 90], X=small)
-    assert_same(whole.predict(X_NEW), model.predict(X_NEW), rtol=1e-4)
-
-
 def test_a_kernel_of_any_size_in_parts():
     for power in (-320, 320):
         unit = 2.0**power

@@ -10,7 +10,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import cdist
 
 from kreinlearn import KreinNystroem, KreinPCA, Landmarks, dissimilarity
-from kreinlearn.kernels import DeltaGauss
 from tests import oracles
 
 RNG = np.random.default_rng(8)
@@ -140,17 +139,6 @@ def test_signed_distances_of_a_dissimilarity(form: str) -> None:
 def test_landmarks_grow_with_the_axes_asked_for() -> None:
     assert pca(60).fit(X).n_landmarks_ == 120
     assert pca(10).fit(X).n_landmarks_ == 100
-
-
-def test_float32_stays() -> None:
-    single = X.astype(np.float32)
-    one = KreinPCA(
-        3, kernel=DeltaGauss(6.0), landmarks=Landmarks(40, core="truncated"), random_state=0
-    )
-    Y = one.fit(single).transform(single)
-    assert Y.dtype == np.float32
-    expected = one.fit(single.astype(np.float64)).transform(single.astype(np.float64))
-    same_up_to_signs(Y, expected, 1e-3)
 
 
 def test_names_of_axes() -> None:

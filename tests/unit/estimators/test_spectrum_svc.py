@@ -483,7 +483,7 @@ def test_sparse_rows_frames_and_float32(data: Any) -> None:
     with pytest.raises(ValueError, match="feature names should match"):
         framed.predict(new[["v", "u"]])
     single = clone(model).fit(X.astype(np.float32), y).decision_function(X_new.astype(np.float32))
-    assert single.dtype == np.float32
+    assert single.dtype == np.float64
     same_scores(single, expected, 1e-3)
 
 

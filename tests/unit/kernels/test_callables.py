@@ -264,7 +264,7 @@ def test_a_lambda_goes_to_processes() -> None:
 
 def test_float32_and_sparse_results_are_taken() -> None:
     K = np.arange(6.0).reshape(2, 3)
-    assert as_block(K.astype(np.float32), 2, 3).dtype == np.float32
+    assert as_block(K.astype(np.float32), 2, 3).dtype == np.float64
     np.testing.assert_array_equal(as_block(sp.csr_array(K), 2, 3), K)
     assert as_block(K.astype(int), 2, 3).dtype == np.float64
     np.testing.assert_array_equal(as_block(K.tolist(), 2, 3), K)

@@ -31,9 +31,8 @@ VECTORS = ["delta_gauss", "epanechnikov", "gaussian", "gaussian_combination", "m
 VECTORS += ["sigmoid", "truncated_l1", *sklearn_kernel_names(), *sklearn_metric_names()]
 
 
-def border(estimator: Any = None, dtype: Any = None) -> Border:
-    dtypes = [np.float64, np.float32] if dtype is None else [np.dtype(dtype)]
-    return Border(BaseEstimator() if estimator is None else estimator, dtypes, dtype, 10**9)
+def border(estimator: Any = None) -> Border:
+    return Border(BaseEstimator() if estimator is None else estimator, 10**9)
 
 
 def common(a: str, b: str) -> float:
@@ -143,9 +142,11 @@ def test_vectors_become_floats_and_their_columns_are_remembered() -> None:
     known.n_features_in_ = 3
     with pytest.raises(ValueError, match="3 features"):
         Vectors().validate(X[:, :2], border(known), reset=False)
-    single = Vectors().validate(X.astype(np.float32), border(), reset=True)
-    assert single.dtype == np.float32
-    assert Vectors().validate(single, border(dtype="float64"), reset=True).dtype == np.float64
+    small = X.astype(np.float32)
+    read = Vectors().validate(small, border(), reset=True)
+    assert isinstance(read, Source)  # rows are converted as they are read
+    assert read[2:7].dtype == read.take([5, 1]).dtype == np.float64
+    assert_array_equal(read[2:7], small[2:7])
 
 
 def test_sparse_rows_are_taken_where_the_domain_says_so() -> None:
@@ -213,10 +214,9 @@ def test_memory_maps_and_files_of_vectors_are_read_when_wanted(
     np.save(tmp_path / "X.npy", X)
     model = BaseEstimator()
     for given in (tmp_path / "X.npy", np.load(tmp_path / "X.npy", mmap_mode="r")):
-        source = domain.validate(given, border(model, "float32"), reset=True)
+        source = domain.validate(given, border(model), reset=True)
         assert isinstance(source, Source)
-        assert source.dtype == np.float32
-        assert_array_equal(source[0:30], X.astype(np.float32))
+        assert_array_equal(source[0:30], X)
         assert model.n_features_in_ == 3
     assert_array_equal(Matrix().validate(tmp_path / "X.npy", border(), reset=True), X)
     rows = Objects().validate(tmp_path / "X.npy", border(), reset=True)
@@ -246,20 +246,19 @@ def test_a_part_is_not_validated_again() -> None:
 
 
 def test_what_a_model_file_holds_is_of_its_domain() -> None:
-    double, single = np.dtype(np.float64), np.dtype(np.float32)
     for domain in (Vectors(), Anything(False)):
-        assert domain.holds(X, 3, double)
-        assert not domain.holds(X, 2, double)
-        assert not domain.holds(X, None, double)
-        assert not domain.holds(X * np.nan, 3, double)
-        assert not domain.holds(X.astype(int), 3, None)
-        assert not domain.holds(sp.csr_array(X), 3, double)
-        assert domain.holds(X, 3, single) == (domain == Anything(False))
-        assert domain.holds(WORDS, None, None) == (domain == Anything(False))
-    assert Vectors(True).holds(sp.csr_array(X), 3, double)
+        assert domain.holds(X, 3)
+        assert not domain.holds(X, 2)
+        assert not domain.holds(X, None)
+        assert not domain.holds(X * np.nan, 3)
+        assert not domain.holds(X.astype(int), 3)
+        assert not domain.holds(sp.csr_array(X), 3)
+        assert not domain.holds(X.astype(np.float32), 3)
+        assert domain.holds(WORDS, None) == (domain == Anything(False))
+    assert Vectors(True).holds(sp.csr_array(X), 3)
     for listed in (Objects(), Records()):
-        assert listed.holds(WORDS, None, None)
-        assert not listed.holds(X, 3, double)
+        assert listed.holds(WORDS, None)
+        assert not listed.holds(X, 3)
 
 
 # Costs

@@ -299,17 +299,6 @@ def test_the_lock_is_free_while_a_kernel_runs() -> None:
         assert [row.result().tolist() for row in rows] == [[[1.0]], [[1.0]]]
 
 
-def test_float32_stays_so() -> None:
-    def evaluate(A: Any, Z: Any) -> Any:
-        return np.full((len(A), len(Z)), 0.1, dtype=np.float32)
-
-    with remembering():
-        for n in (2, 2, 3):
-            K = memory.remembered(Lengths(), list("abc")[:n], ["z"], evaluate)
-            assert K.dtype == np.float32
-            assert_array_equal(K, evaluate("abc"[:n], "z"))
-
-
 def test_what_is_not_a_number_is_not_remembered() -> None:
     with remembering():
         for value in (np.nan, np.inf, 3.0):

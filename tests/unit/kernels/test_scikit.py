@@ -75,7 +75,7 @@ def check_common(kernel, A, Z, expected):
     np.testing.assert_array_equal(K, K.T)
     np.testing.assert_array_equal(np.diagonal(K), kernel.diagonal(Z))
     single = f.__class__(Z.astype(np.float32), f.metric, f.params, f.kernel)(A.astype(np.float32))
-    assert single.dtype == np.float32
+    assert single.dtype == np.float64
     np.testing.assert_allclose(single, expected, rtol=1e-3, atol=2e-3 * np.abs(expected).max())
 
 

@@ -450,14 +450,6 @@ def test_normalised_in_an_estimator() -> None:
     assert_array_equal(again.decision_function(WORDS), search.decision_function(WORDS))
 
 
-def test_float32_stays() -> None:
-    X = RNG.normal(size=(30, 3)).astype(np.float32)
-    for kernel in (normalized(Gaussian() - Sigmoid()), similarity_of("euclidean", "squared")):
-        k = fitted(kernel, X)
-        assert k(X, X[:4]).dtype == np.float32
-        assert_allclose(k(X, X[:4]), fitted(kernel, X.astype(float))(X, X[:4]), atol=2e-5)
-
-
 def test_bad_floors_and_self_similarities() -> None:
     for bad in (0.0, -1.0, np.nan, "small"):
         with pytest.raises(ValueError, match=r"floor=.* is not allowed; pass a positive"):

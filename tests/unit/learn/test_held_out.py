@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kreinlearn import KreinClassifier, KreinRegressor, Landmarks, Resources
+from kreinlearn import KreinClassifier, KreinRegressor, Landmarks
 from kreinlearn.estimators import learner
 from kreinlearn.learn.fit import Model
 from kreinlearn.learn.folds import TRAINING
@@ -214,9 +214,3 @@ def test_many_rows_leave_some_to_test_on(held: Any, landmarks: Any) -> None:
     assert 4000 <= len(found.scores) <= 4096
     assert np.mean((found.scores[:, 0] > 0) == (found.Y[:, 0] > 0)) > 0.9
     assert model.expected_error_ < 0.1
-
-
-def test_single_precision_is_scored_in_double_precision(held: Any) -> None:
-    resources = Resources(dtype="float32")
-    _, found = held(KreinClassifier(resources=resources, random_state=0), X, LABELS)
-    assert found.scores.dtype == found.Y.dtype == np.float64

@@ -136,17 +136,6 @@ def test_gram_of_a_given_matrix():
     assert_gram(swept.gram, K[:, rows[[30, 2, 40]]])
 
 
-def test_gram_of_single_precision_rows_multiplied_in_either_precision():
-    C = delta_gauss(X.astype(np.float32).astype(np.float64), X[Z].astype(np.float32))
-    matrices = []
-    for single in (False, True):
-        gram = gram_of(*of_vectors(X.astype(np.float32), single=single)).gram
-        assert_gram(gram, C, rtol=1e-5)
-        assert gram.matrix.dtype == np.float64
-        matrices.append(gram.matrix)
-    assert not np.array_equal(*matrices)
-
-
 @pytest.mark.parametrize("types", [("f4", "f8"), ("f8", "f4"), ("f8", "f8")])
 @pytest.mark.parametrize("core", ["plain", "ls"])
 def test_gram_of_landmarks_from_outside_does_not_count_them_as_rows(core, types):
@@ -563,15 +552,14 @@ def test_all_columns(name, workers):
 
 
 @pytest.mark.parametrize("n", [0, 1, TILE, N])
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_features_of_new_objects(n, dtype):
-    pairs, sample = of_vectors(X.astype(dtype))
+def test_features_of_new_objects(n):
+    pairs, sample = of_vectors(X)
     W, A = rng(1).normal(size=(M, 5)), rng(8).normal(size=(n, 3))
-    out = np.full((n, 5), np.nan, dtype)
-    got = project(A.astype(dtype), pairs.evaluator(sample), W, out, workers=2)
+    out = np.full((n, 5), np.nan)
+    got = project(A, pairs.evaluator(sample), W, out, workers=2)
     assert got is out
     expected = delta_gauss(A, X[Z]) @ W
-    np.testing.assert_allclose(got, expected, rtol=0, atol=1e-13 if dtype == np.float64 else 1e-4)
+    np.testing.assert_allclose(got, expected, rtol=0, atol=1e-13)
 
 
 def test_a_new_object_whose_similarity_is_not_finite_is_named():

@@ -113,16 +113,6 @@ def test_vectors_are_evaluated_into_a_buffer_tile_by_tile():
     )
 
 
-def test_single_precision_is_remembered_as_the_roundoff_of_the_values():
-    X = POINTS.astype(np.float32)
-    pairs = Pairs(DeltaGauss(6.0, 4.0).fit(X, RNG), Rows(X), Session())
-    sample = pairs.grown(pairs.sample(np.arange(N)), np.array([4, 2]))
-    assert sample.eps == np.finfo(np.float32).eps
-    np.testing.assert_allclose(
-        sample.C, oracles.delta_gauss(POINTS, POINTS[[4, 2]], 6.0, 4.0), rtol=0, atol=1e-5
-    )
-
-
 def test_a_kernel_that_is_not_safe_in_threads_gets_one_worker():
     assert Pairs(pairwise(max), Rows([1]), Session(workers=8)).workers == 1
     assert Pairs(DeltaGauss(), Rows(POINTS), Session(workers=8)).workers == 8

@@ -232,7 +232,6 @@ def test_a_session_has_the_threads_that_blas_had_before_it() -> None:
         before = worker_count(None)
         opened = open_session(
             Gaussian(), Rows(POINTS), Resources(), None, Progress(), np.random.default_rng(0),
-            single=False,
         )  # fmt: skip
         with opened as session:
             assert session.workers == before

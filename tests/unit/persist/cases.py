@@ -13,7 +13,6 @@ from kreinlearn import (
     KreinPCA,
     KreinSVC,
     Landmarks,
-    Resources,
     SpectrumSVC,
     dissimilarity,
     normalized,
@@ -137,7 +136,6 @@ class Kind(NamedTuple):
 KINDS: dict[str, Kind] = {
     "vectors": Kind(vectors, "sigmoid"),
     "vectors_few": Kind(vectors, "delta_gauss", {"landmarks": 7}),
-    "vectors_single": Kind(vectors, "gaussian", {"resources": Resources(dtype="float32")}),
     "metric_few": Kind(vectors, "cityblock", {"landmarks": 7}),
     "sparse": Kind(sparse, "rbf"),
     "strings": Kind(strings, "levenshtein"),
@@ -209,8 +207,6 @@ METHODS = (*METHODS, "eigenvectors")
 
 def answers(model: Any, X: Any) -> dict[str, Any]:
     """What all methods say of rows."""
-    if model.resources is not None and model.resources.dtype == "float32":
-        X = X.astype(np.float32)
     return {name: getattr(model, name)(X) for name in METHODS if hasattr(model, name)}
 
 

@@ -268,7 +268,6 @@ ODD: dict[str, tuple[Callable[[], Any], Change, str]] = {
         parameters(resources=resources(memory_budget="some")),
         "memory_budget='some'",
     ),
-    "a type": (strings, parameters(resources=resources(dtype="float16")), "'dtype' parameter"),
     "an output": (vectors, state(_sklearn_output_config=SHOWN), "its set_output is unknown"),
     "the mean": (vectors, moved("_mean"), "do not give what the model gave"),
     "the intercept": (strings, moved("_intercept", "intercept_"), "do not give what the model"),

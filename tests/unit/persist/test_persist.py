@@ -47,7 +47,6 @@ def numbers(n: int = 30) -> Any:
 LABELS = np.array(["one", "two", "three"])[np.arange(30) % 3]
 TARGETS = np.sin(np.arange(30))
 GRID = [{"width": 1.0}, {"width": 3.0}]
-SINGLE = kreinlearn.Resources(dtype="float32")
 
 
 def tuned() -> dict[str, Any]:
@@ -56,12 +55,8 @@ def tuned() -> dict[str, Any]:
     parts = kreinlearn.KreinVCRidgeClassifier("sigmoid", random_state=0)
     for part in range(2):
         parts.partial_fit(X[part::2], LABELS[part::2], classes=np.unique(LABELS))
-    single = kreinlearn.KreinRidge(
-        "gaussian", resources=SINGLE, lambda_plus=1e-9, lambda_minus=1e-9
-    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        single.fit(1e3 + X.astype(np.float32), TARGETS)
         table = pa.table({"word": words(), "y": TARGETS})
         column = kreinlearn.KreinRidge("levenshtein", random_state=0).fit(table, "y")
     return {
@@ -87,7 +82,7 @@ def tuned() -> dict[str, Any]:
         ),
         "numbers": kreinlearn.KreinRegressor("gaussian", random_state=0).fit(X, TARGETS),
         "tiny": kreinlearn.KreinRidge("gaussian", random_state=0).fit(X, TARGETS * 1e-200),
-        "parts": parts, "single": single, "column": column,
+        "parts": parts, "column": column,
         "groups": kreinlearn.KreinKMeans("auto", kernel="gaussian", random_state=0).fit(X),
         "left out": kreinlearn.KreinRidge("gaussian", random_state=0).fit(
             X, TARGETS, conformal="split"

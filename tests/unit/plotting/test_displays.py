@@ -25,7 +25,6 @@ from kreinlearn import (  # noqa: E402
     KreinVCRidge,
     KreinVCRidgeClassifier,
     Landmarks,
-    Resources,
     SimilarityRidge,
     SpectrumSVC,
     columns,
@@ -193,7 +192,6 @@ def test_losses_are_those_of_cross_validation_by_hand(cv: Any) -> None:
         KreinSVC("delta_gauss", landmarks=15),
         KreinRidge("delta_gauss", landmarks=Landmarks(15, rank=5)),
         KreinRidge("delta_gauss", landmarks=Landmarks(vectors(9, seed=1), rank=5)),
-        KreinRidge("delta_gauss", landmarks=15, resources=Resources(dtype="float32")),
     ],
     ids=lambda learner: type(learner).__name__,
 )

@@ -84,7 +84,7 @@ def assert_terms(terms, expected, rtol=1e-12):
         np.testing.assert_allclose(found, wanted, rtol=0, atol=rtol * np.abs(wanted).max())
 
 
-def assert_moments(moments, C, Y, w=None, dtype=np.float64, values=0.0):
+def assert_moments(moments, C, Y, w=None, values=0.0):
     """Moments are terms of features that are the columns themselves.
 
     Each is a sum of as many terms as there are rows, and a term has up to three roundings more,
@@ -94,7 +94,7 @@ def assert_moments(moments, C, Y, w=None, dtype=np.float64, values=0.0):
     """
     gram = moments.gram
     found = [gram.matrix, gram.sums, moments.cross, moments.y_sums, moments.y_squares]
-    error = rounding(len(C) + 3, dtype) + rounding(len(C) + 3)
+    error = 2 * rounding(len(C) + 3)
     for one, wanted, size, larger in zip(
         [*found, moments.weight], by_products(C, Y, w),
         by_products(np.abs(C), np.abs(Y), w), by_products(np.abs(C) + values, np.abs(Y), w),
@@ -104,8 +104,8 @@ def assert_moments(moments, C, Y, w=None, dtype=np.float64, values=0.0):
         assert (np.abs(one - wanted) <= error * larger + (larger - size)).all()
 
 
-def moments_in_parts(C, Y, w, cuts=(0, 7, 7, 30, ROWS), **params):
-    total = Moments.zeros(C.shape[1], Y.shape[1], **params)
+def moments_in_parts(C, Y, w, cuts=(0, 7, 7, 30, ROWS)):
+    total = Moments.zeros(C.shape[1], Y.shape[1])
     for start, stop in pairwise(cuts):
         here = slice(start, stop)
         total.add(C[here], Y[here], None if w is None else w[here])
@@ -146,22 +146,9 @@ def test_moments_without_targets():
 
 
 @weighted
-@pytest.mark.parametrize("single", [False, True])
-def test_single_precision_rows(w, single):
-    """Products of float32 rows in either precision, always summed in float64."""
-    moments = moments_in_parts(C.astype(np.float32), Y, w, single=single)
-    exact = C.astype(np.float32).astype(np.float64)
-    assert_moments(moments, exact, Y, w, np.float32 if single else np.float64)
-    assert moments.gram.matrix.dtype == moments.cross.dtype == np.float64
-
-
-def test_single_precision_is_asked_for():
-    one, two = (
-        moments_in_parts(C.astype(np.float32), Y, None, single=single) for single in (False, True)
-    )
-    assert not np.array_equal(one.gram.matrix, two.gram.matrix)
-    assert not np.array_equal(one.cross, two.cross)
-    assert not Moments.zeros(2, 1).gram.single
+def test_single_precision_rows(w):
+    moments = moments_in_parts(C.astype(np.float32), Y, w)
+    assert_moments(moments, C.astype(np.float32).astype(np.float64), Y, w)
 
 
 def test_products_are_exactly_symmetric():
@@ -367,7 +354,7 @@ def passed(pairs, sample, core="plain", keep=None):
     return swept.groups, swept.unit
 
 
-def error_of_values(dtype=np.float64):
+def error_of_values():
     """How far two ways of computing delta_gauss may be apart, at most.
 
     A squared distance |x|^2 + |z|^2 - 2 x z of 3 numbers has 3 + 3 roundings of terms that come to
@@ -375,14 +362,14 @@ def error_of_values(dtype=np.float64):
     and their difference are of size 1 and round twice each. Both ways round.
     """
     largest = 2 * np.sum(X**2, axis=1).max()
-    return 2 * (rounding(6, dtype) * 2 * largest * 4 / 6 + rounding(6, dtype))
+    return 2 * (rounding(6) * 2 * largest * 4 / 6 + rounding(6))
 
 
-def assert_groups(found, C, dtype=np.float64):
+def assert_groups(found, C):
     assert len(found) == N_GROUPS
     for g, moments in enumerate(found):
         rows = np.flatnonzero(TARGETS.groups == g)
-        given = TARGETS.Y[rows], TARGETS.weights[rows], dtype, error_of_values(dtype)
+        given = TARGETS.Y[rows], TARGETS.weights[rows], error_of_values()
         assert_moments(moments, C[rows], *given)
 
 
@@ -408,15 +395,6 @@ def test_groups_of_objects_and_of_a_matrix():
     pairs = Pairs(Precomputed().fit(np.eye(2), RNG), Rows(C), Session())
     pairs.kernel.landmark_rows = Z
     assert_groups(passed(pairs, pairs.grown(pairs.sample(KNOWN), Z))[0], C)
-
-
-def test_groups_of_single_precision():
-    given = opened(DeltaGauss(6.0, 4.0), X.astype(np.float32), single=True)
-    keep = np.empty((N, M))
-    found, _ = passed(*given, keep=keep)
-    C = delta_gauss(X.astype(np.float32).astype(np.float64), X[Z].astype(np.float32))
-    assert_groups(found, C, np.float32)
-    np.testing.assert_allclose(keep, C, rtol=0, atol=error_of_values(np.float32))
 
 
 def test_groups_of_rows_that_are_all_in_the_sample():

@@ -219,23 +219,6 @@ def test_sums_of_wide_grams_and_those_that_are_used_again():
     assert not second.sums.any()
 
 
-def test_single_precision_blocks_are_summed_in_double():
-    """The products of each tile are exact in float32; their sum is exact in float64 alone.
-
-    A tile of 64s adds 2048 * 64^2 = 2^23, so that 40 tiles come to more than 2^24, where float32
-    no longer tells a number from the next: the last tile's 1 would be lost in it.
-    """
-    C = np.full((41 * 2048, 2), 64, dtype=np.float32)
-    C[40 * 2048 :] = 0
-    C[-1] = 1
-    for single in (True, False):
-        gram = Gram.zeros(2, single=single)
-        for tile in gen_batches(len(C), TILE):
-            gram.add(C[tile])
-        np.testing.assert_array_equal(gram.matrix, np.full((2, 2), 40 * 2.0**23 + 1))
-        assert np.float32(40 * 2.0**23 + 1) == 40 * 2.0**23
-
-
 def test_gram_takes_rows_that_are_not_contiguous():
     C = RNG.normal(size=(60, 10))[::2, 1:8]
     gram = Gram.zeros(7)

@@ -335,7 +335,7 @@ class FeatureRows:
     def _evaluate(self, A: Objects, numbers: Array, out: Array | None = None) -> Array:
         """k(x, Z) / unit of a block of rows, in ``out`` or a buffer of this thread if it can be."""
         buffer = self.scratch.get(A, self.columns.n_evaluated(len(self.W)))
-        if buffer is not None and out is not None and buffer.dtype == out.dtype:
+        if buffer is not None and out is not None:
             buffer = out if buffer.shape[1] == out.shape[1] else buffer
         with naming(numbers, len(self.landmarks)):
             C = self.columns.of_rows(numbers, A, buffer)

@@ -51,28 +51,23 @@ class StoredBlocks:
 
     # Reading
 
-    def read(
-        self, rows: Array, columns: Array, *, mirror: bool
-    ) -> tuple[Array, np.dtype[Any] | None]:
-        """The stored values of all pairs, and the type in which they were evaluated.
+    def read(self, rows: Array, columns: Array, *, mirror: bool) -> Array | None:
+        """The stored values of all pairs, NaN for those that are not stored; None if none is.
 
-        Pairs that are not stored are NaN. If none is stored, the type is None, and the array cannot
-        be written to. With ``mirror`` the value of (z, x) is also that of (x, z).
+        With ``mirror`` the value of (z, x) is also that of (x, z).
         """
         with self._lock:
             overlaps = self._index.overlaps(rows, columns, mirror)
-        shape = len(rows), len(columns)
-        K, kinds = np.full(shape if overlaps else (), np.nan), set[str]()
+        if not overlaps:
+            return None
+        K = np.full((len(rows), len(columns)), np.nan)
         for block, wanted, here, mirrored in overlaps:
-            missing = np.isnan(K[block_at(*wanted)]) if kinds else np.True_
+            missing = np.isnan(K[block_at(*wanted)])
             if missing.any():
                 part = self._part(block, *here)
                 part = part.T if mirrored else part
                 K[block_at(*wanted)] = np.where(missing, part, K[block_at(*wanted)])
-                kinds.add(block.kind)
-        if np.isnan(K).all():
-            return np.broadcast_to(np.nan, shape), None
-        return K, np.dtype(max(kinds))
+        return None if np.isnan(K).all() else K
 
     def _part(self, block: Block, i: Array, j: Array) -> Array:
         """Rows i and columns j of a block, from memory or from the disk."""
@@ -150,10 +145,9 @@ class StoredBlocks:
         """Store values at the next commit; if some are NaN, none is stored."""
         if np.isnan(K.sum()) and np.isnan(K).any():
             return
-        kind = "f4" if K.dtype == np.float32 else "f8"
         values = np.array(K, dtype=np.float64)
         with self._lock:
-            block = Block(Numbers(rows), self._set(columns)[1], kind, values)
+            block = Block(Numbers(rows), self._set(columns)[1], values)
             self._index.add(block)
             self._pending.append(block)
             pending, now = sum(block.size for block in self._pending), time.monotonic()
@@ -215,8 +209,8 @@ class StoredBlocks:
             named.add(number)
             yield {"columns": number, "numbers": as_spans(columns.numbers)}
         yield {
-            "block": block.chunk, "chunks": len(chunks), "type": block.kind,
-            "columns": number, "rows": as_spans(block.rows.numbers),
+            "block": block.chunk, "chunks": len(chunks), "columns": number,
+            "rows": as_spans(block.rows.numbers),
         }  # fmt: skip
 
     def close(self) -> None:
@@ -253,7 +247,7 @@ class StoredBlocks:
                 if entry["columns"] in by_number:  # otherwise that line of the log is damaged
                     rows = Numbers(from_spans(entry["rows"]))
                     columns = by_number[entry["columns"]]
-                    self._index.add(Block(rows, columns, entry["type"], None, entry["block"]))
+                    self._index.add(Block(rows, columns, None, entry["block"]))
         return free, number
 
     def _opened(self) -> Any:
@@ -281,15 +275,14 @@ def _known(numbers: Numbers, outside: Array) -> Array:
 
 
 def _merged(pending: list[Block]) -> list[Block]:
-    """The same values in fewer blocks: those with the same columns and type are joined."""
-    groups: dict[tuple[int, str], list[Block]] = {}
+    """The same values in fewer blocks: those with the same columns are joined."""
+    groups: dict[int, list[Block]] = {}
     for block in pending:
-        groups.setdefault((id(block.columns), block.kind), []).append(block)
+        groups.setdefault(id(block.columns), []).append(block)
     return [
         Block(
             Numbers(np.concatenate([block.rows.numbers for block in group])),
             group[0].columns,
-            group[0].kind,
             np.concatenate([block.values for block in group if block.values is not None]),
         )
         for group in groups.values()

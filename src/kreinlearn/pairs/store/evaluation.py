@@ -38,8 +38,8 @@ class Stored:
     def square(self, numbers: Array, own: Array, Z: Objects) -> Array:
         """k(Z, Z); ``own`` has the k(z, z) that have been evaluated, and NaN for the others."""
         names = self.names(numbers)
-        K, dtype = self.blocks.read(names, names, mirror=self.mirror)
-        if dtype is None:
+        K = self.blocks.read(names, names, mirror=self.mirror)
+        if K is None:
             return self._evaluated_square(names, own, Z)
         np.fill_diagonal(K, np.where(np.isnan(own), np.diagonal(K), own))
         columns = self.columns(self.kernel.columns(Z), Z, numbers)
@@ -48,7 +48,7 @@ class Stored:
             lambda i, j: columns.evaluated(part_of(Z, i), names[i], j),
             lambda i: self._evaluated_square(names[i], np.diagonal(K)[i], part_of(Z, i)),
         )
-        return K.astype(dtype, copy=False)
+        return K
 
     def _evaluated_square(self, names: Array, own: Array, Z: Objects) -> Array:
         with self.noting_progress():
@@ -66,7 +66,9 @@ class Stored:
             self.blocks.add(names[i], column, own)
             return own
 
-        K = np.array(self.blocks.read(names, column, mirror=False)[0])
+        K = self.blocks.read(names, column, mirror=False)
+        if K is None:
+            return evaluate(np.arange(len(names)), column)
         fill(K, evaluate)
         return K
 
@@ -117,19 +119,11 @@ class StoredColumns:
 
     def __call__(self, numbers: Array, A: Objects, out: Array | None = None) -> Array:
         names, every = self.stored.names(numbers), np.arange(len(self.names))
-        K, dtype = self.stored.blocks.read(names, self.names, mirror=self.stored.mirror)
-        if dtype is None:
+        K = self.stored.blocks.read(names, self.names, mirror=self.stored.mirror)
+        if K is None:
             K = self.evaluated(A, names, every)
         else:
-            types = {dtype}
-
-            def evaluate(i: Array, j: Array) -> Array:
-                part = self.evaluated(part_of(A, i), names[i], j)
-                types.add(part.dtype)
-                return part
-
-            fill(K, evaluate)
-            K = K.astype(np.result_type(*types), copy=False)
+            fill(K, lambda i, j: self.evaluated(part_of(A, i), names[i], j))
         return delivered(K, out)
 
     def evaluated(self, A: Objects, names: Array, j: Array) -> Array:

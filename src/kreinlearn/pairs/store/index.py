@@ -44,7 +44,6 @@ class Block:
 
     rows: Numbers
     columns: Numbers
-    kind: str  # the type in which the values were evaluated: "f4" or "f8"
     values: Array | None  # None once they are on the disk
     chunk: int = -1
 
