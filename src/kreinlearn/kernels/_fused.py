@@ -80,7 +80,11 @@ def _exp(x: Any) -> Any:
     raise NotImplementedError
 
 
-cast(Any, overload)(_exp, jit_options=OPTIONS)(lambda x: _exp_at)
+def _exp_of_type(x: Any) -> Any:  # numba compares its signature with that of what it returns
+    return _exp_at
+
+
+cast(Any, overload)(_exp, jit_options=OPTIONS)(_exp_of_type)
 
 
 @optimised
