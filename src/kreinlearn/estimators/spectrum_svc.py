@@ -89,7 +89,7 @@ class SpectrumSVC(KreinClassifierBase):
     similarity : str, default="squared"
         From a dissimilarity to a similarity: "squared" (centred, the paper's), another one that
         ``SimilarityOf`` defines, or a mean of several as in "0.7 exp + 0.3 rank3". "auto" blends
-        six of them as ``KreinRidgeClassifier`` does, by the squared error of least squares. A
+        all but "inverse" as ``KreinRidgeClassifier`` does, by the squared error of least squares. A
         similarity is used as it is.
     class_weight : dict, "balanced" or None, default=None
         Weights of the errors of the classes, as {label: weight}. "balanced" gives all classes the
