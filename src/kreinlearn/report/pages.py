@@ -11,7 +11,7 @@ from kreinlearn.data.writing import replacing
 from kreinlearn.evaluation import Evaluation, Score
 from kreinlearn.inspection import Inspection
 from kreinlearn.inspection.result import percent
-from kreinlearn.plotting import ComparisonDisplay, KernelWeightsDisplay, SpectrumDisplay
+from kreinlearn.plotting import KernelWeightsDisplay, SpectrumDisplay
 from kreinlearn.plotting.style import MISSING, Display
 from kreinlearn.report import model
 from kreinlearn.report.html import to_html
@@ -132,25 +132,12 @@ def _of_evaluation(result: Evaluation) -> Iterator[Block]:
         )
         title = f"Errors on {result.n_folds} folds of {result.n_objects:,} objects"
         yield Table(title, result.header, tried, [note])
-        yield _comparison(result)
     if result.weighted is not None:
         yield _weights(result.weighted)
     failed = [literal(f"{score.name}: {score.failed}") for score in result.scores if score.failed]
     for what, items in (("Learners without a result:", failed), ("Notes:", result.notes)):
         if items:
             yield from (what, model.bulleted(items))
-
-
-def _comparison(result: Evaluation) -> Block:
-    means = [f"{s.described} {result.shown(s.mean)}" for s in result.scores if not s.failed]
-    display = ComparisonDisplay(result)
-    beyond = any(score.mean > display.right for score in result.scores)
-    caption = (
-        f"Mean {result.metric} of each learner; bars are one standard error, Krein learners are "
-        f"filled.{' A triangle at the edge lies beyond it.' if beyond else ''}"
-    )
-    alt = f"Dot plot of {result.metric} by learner: {', '.join(means)}."
-    return _drawn("errors", caption, alt, display, display.size[1])
 
 
 def _weights(score: Score) -> Block:
