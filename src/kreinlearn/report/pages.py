@@ -120,9 +120,8 @@ def _of_evaluation(result: Evaluation) -> Iterator[Block]:
     if tried:
         note = (
             f"{ABOUT[result.task]}, mean and standard error over the folds, which are the same for "
-            "all. Differences from the best, of those fitted to as many objects, are paired fold "
-            "by fold; p is two-sided, of a t test corrected for training parts that overlap. "
-            "Seconds are means of a fold."
+            "all. Differences from the best are paired fold by fold; p is two-sided, of a t test "
+            "corrected for training parts that overlap. Seconds are means of a fold."
         )
         title = f"Errors on {result.n_folds} folds of {result.n_objects:,} objects"
         yield Table(title, result.header, tried, [note])
