@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -19,13 +18,10 @@ from kreinlearn.evaluation.verdict import TRIVIAL
 from kreinlearn.inspection.arguments import Array
 from kreinlearn.inspection.prepared import Prepared
 from kreinlearn.learn.groups import of_part
-from kreinlearn.learn.similarity import Shared, sharing
 from kreinlearn.progress import Progress
 
 Folds = list[tuple[Array, Array]]  # row numbers to train on, and to test on
 Report = Callable[[int, int, str], None]  # called with (done, total, name of the learner)
-
-MATRICES = 12  # n x n, which fits to the same objects may share
 
 
 class Fit(NamedTuple):
@@ -77,7 +73,7 @@ class Run:
     settings: Settings
     seed: int
     bar: Progress
-    memory: int  # bytes that shared results may take
+    memory: int  # bytes that kernel values may take
     time_limit: float = math.inf  # seconds of a learner, after which no further fit of it begins
 
     def scores(self, learners: list[Learner], progress: Report | None) -> tuple[list[Score], int]:
@@ -88,33 +84,29 @@ class Run:
         """
         fits, total, done = list(map(Fits, learners)), len(learners) * len(self.folds), 0
         with self.bar.step("fits", total, total, seconds=total):  # a guess: nothing is known
-            for fold, (train, _) in enumerate(self.folds):
-                with self._sharing(len(train)) as share:
-                    for one in fits:
-                        if one.failed is None and one.seconds <= self.time_limit:
-                            self._add(one, fold, share)
-                        done += 1
-                        self.bar.add(1, 1)
-                        if progress is not None:
-                            progress(done, total, one.learner.name)
+            for fold in range(len(self.folds)):
+                for one in fits:
+                    if one.failed is None and one.seconds <= self.time_limit:
+                        self._add(one, fold)
+                    done += 1
+                    self.bar.add(1, 1)
+                    if progress is not None:
+                        progress(done, total, one.learner.name)
         learned = [len(one.done) for one in fits if one.learner.kind != TRIVIAL]
         complete = max(learned, default=0) or max(1, *(len(one.done) for one in fits))
         return [one.score(complete, self.time_limit) for one in fits], complete
 
-    def _add(self, one: Fits, fold: int, share: Shared | None) -> None:
+    def _add(self, one: Fits, fold: int) -> None:
         start = time.perf_counter()
         try:
-            one.done.append(self._fit(one.learner, *self.folds[fold], self.seed + fold, share))
+            one.done.append(self._fit(one.learner, *self.folds[fold], self.seed + fold))
         except Exception as error:  # its row says so, and the others go on
             one.failed = f"failed, {type(error).__name__}: {' '.join(str(error).split())}"
         one.seconds += time.perf_counter() - start
 
-    def _fit(
-        self, learner: Learner, train: Array, test: Array, seed: int, share: Shared | None
-    ) -> Fit:
-        """The losses of the test objects, and the seconds that the learner takes by itself."""
+    def _fit(self, learner: Learner, train: Array, test: Array, seed: int) -> Fit:
+        """The losses of the test objects, and the seconds that the learner takes."""
         model = learner.make(self.settings, seed)
-        saved = share.saved if share is not None else 0.0
         start = time.perf_counter()
         groups = of_part(self.targets.groups, train)
         takes = groups is not None and has_fit_parameter(model, "groups")
@@ -123,12 +115,6 @@ class Run:
         fitted = time.perf_counter()
         predicted = model.predict(self.prepared.part(test, train))
         end = time.perf_counter()
-        by_others = share.saved - saved if share is not None else 0.0
         losses = self.targets.losses(predicted, test)
         several = [getattr(model, f"kernel_{name}_", None) for name in ("weights", "losses")]
-        return Fit(
-            losses, np.asarray(predicted), fitted - start + by_others, end - fitted, *several
-        )
-
-    def _sharing(self, n: int) -> AbstractContextManager[Shared | None]:
-        return sharing() if MATRICES * 8 * n * n <= self.memory else nullcontext()
+        return Fit(losses, np.asarray(predicted), fitted - start, end - fitted, *several)

@@ -93,9 +93,7 @@ def evaluate(
     constant. A learner that fails gets a row that says why.
 
     All learners are compared by at most 2,000 objects, of which a note says how they were drawn;
-    learners that are named in ``learners`` are fitted to all. What fits to the same objects have in
-    common, such as eigendecompositions, is computed once; the seconds in the table are those that a
-    learner would take by itself.
+    learners that are named in ``learners`` are fitted to all.
 
     Nearest neighbours are found by the dissimilarity, by the squared distance
     k(x, x) + k(z, z) - 2 k(x, z) or, for vectors, by the Euclidean distance; their number is
