@@ -37,9 +37,10 @@ def write_groups(
         "The medoid of a group is the object that is nearest to its mean. The groups minimise the "
         f"sum of squared distances to the means, for {COST[fitted.spectrum]}."
     )
-    blocks: list[Block] = [Table("Groups, the largest first", HEADER, rows, [note])]
-    blocks.append(_map(fitted, X))
-    sections = {"The groups": blocks, "How this was made": [made_of(kernel, source)]}
+    sections: dict[str, list[Block]] = {
+        "The groups": [Table("Groups, the largest first", HEADER, rows, [note]), _map(fitted, X)],
+        "How this was made": [made_of(kernel, source)],
+    }
     write_page(path, Page(f"Groups: {source}", verdict, sections))
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from kreinlearn.report.model import Page, Picture, Table, in_markdown
+from kreinlearn.report.model import Block, Page, Picture, Table, in_markdown
 from kreinlearn.report.template import to_html, to_markdown
 
 NASTY = 'a < b & "c" | *d* _e_ [f](g) \\h $i$ `j` <script>alert(1)</script>'
@@ -24,7 +24,7 @@ HEADER = ("kernel", "error, %", "remark")
 def a_page() -> Page:
     table = Table(f"Errors {NASTY}", HEADER, ROWS, [f"Note {NASTY}"])
     small = Table("Small", ("n", "s"), [["1", "2"]])
-    sections = {
+    sections: dict[str, list[Block]] = {
         "First & foremost": [NASTY, table, Picture(NASTY, NASTY, SVG)],
         "Second": [[f"first {NASTY}", "second"], small],
     }
