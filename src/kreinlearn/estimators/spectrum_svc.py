@@ -33,7 +33,6 @@ from kreinlearn.learn.fit import Recipe
 from kreinlearn.learn.folds import are_drawn, draw_folds, warn_of_rare
 from kreinlearn.learn.losses.hinge import SquaredHinge
 from kreinlearn.learn.search import Unknowns
-from kreinlearn.learn.similarity import shared
 from kreinlearn.nystrom.landmarks import Landmarks, MapSpec, open_sample, select_landmarks
 from kreinlearn.pairs.pairs import Pairs, Sample
 from kreinlearn.pairs.rows import Rows, Session
@@ -478,7 +477,7 @@ class Machine:
         A = K * root * root.T
         unit = power_of_two_scale(A)
         A /= unit
-        spectrum = shared(partial(signed_eigh, A), "spectrum", A)
+        spectrum = signed_eigh(A)
         correction = correct(A, self.spectrum, spectrum)
         H = correction.train  # in whose memory it stays
         H /= root
