@@ -49,9 +49,10 @@ from numpy.typing import NDArray
 
 from benchmarks import few_sets, tables
 from benchmarks.learners import fitted_quietly
+from benchmarks.tables import Check
 from kreinlearn import KreinClassifier, KreinRegressor
 from kreinlearn.kernels import GivenMatrix
-from kreinlearn.report.model import Check, Section, Table
+from kreinlearn.report.model import Table
 from reproduction.report import commit, versions
 from reproduction.tasks import Journal, Outcome, Task, outcome
 
@@ -487,7 +488,7 @@ def main(arguments: Sequence[str] | None = None) -> Results:
     whole = (set(there), set(options.sizes)) == (set(few_sets.SETS), set(SIZES))
     whole &= len(now) == len(wanted)
     whole &= all(np.isfinite(one.front["error"]).all() for one in now.values())
-    made = [Section(HEADING, checks=list(checks(labels, numbers, whole))).checked,
+    made = [tables.checked(checks(labels, numbers, whole)),
             table_of(labels, "Classes; errors in percent", LABELS),
             table_of(numbers, "Regressions; errors in standard deviations", NUMBERS),
             set_table(now, before)]  # fmt: skip

@@ -8,16 +8,19 @@ test finds an old one. Without --write, pictures that are not those of the pages
 from __future__ import annotations
 
 import argparse
+import io
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
+from xml.etree import ElementTree
 
 from benchmarks.measure import COLUMNS, GRID_RULE
 from benchmarks.peer_methods import PEERS
 from benchmarks.summary import OURS, PEER_SECTIONS, geometric_mean
-from kreinlearn.plotting.style import COLOURS, log_ticks, mark, tidy
+from kreinlearn.plotting.style import COLOURS, SETTINGS, log_ticks, mark, tidy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -265,8 +268,6 @@ def _by_learner(rows: Sequence[Row], column: str) -> list[Curve]:
 
 
 def drawn(panel: Panel) -> str:
-    from kreinlearn.report.svg import drawing
-
     return _signed(drawing(SIZE, lambda figure: _draw(figure, panel)), panel.digest)
 
 
@@ -346,8 +347,6 @@ def legend(looks: Sequence[Look]) -> str:
     """The meaning of all marks, one line each."""
     from matplotlib.lines import Line2D
 
-    from kreinlearn.report.svg import drawing
-
     def draw(figure: Figure) -> None:
         lines = [Line2D([], [], **_style(look, joined=False)) for look in looks]
         figure.legend(handles=lines, loc="center left", fontsize=FONT, labelspacing=0.8)
@@ -358,6 +357,50 @@ def legend(looks: Sequence[Look]) -> str:
 
 def _signed(svg: str, digest: str) -> str:
     return f"{svg.rstrip()}\n<!-- figures: {digest} -->\n"
+
+
+# Drawings as small SVG texts
+
+SVG, XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
+FAMILY = "font-family: 'DejaVu Sans', Verdana, sans-serif"  # matplotlib measures with the first
+
+ElementTree.register_namespace("", SVG)
+ElementTree.register_namespace("xlink", XLINK)
+
+
+def drawing(size: tuple[float, float], draw: Callable[[Figure], object]) -> str:
+    """What ``draw`` puts on a figure of so many inches, as SVG, which is the same each time."""
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    with matplotlib.rc_context({**matplotlib.rcParamsDefault, **SETTINGS}):
+        figure, file = Figure(figsize=size, layout="constrained"), io.StringIO()
+        draw(figure)
+        nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+        figure.savefig(file, format="svg", metadata=nothing)
+    return _lean(file.getvalue())
+
+
+def _lean(svg: str) -> str:
+    """A drawing with coordinates to a hundredth of a point and without a style sheet."""
+    root = ElementTree.fromstring(svg)
+    used = set(re.findall(r'(?:url\(|href=")#([^)"]+)', svg))
+    for element in root.iter():
+        for child in element.findall(f"{{{SVG}}}style"):
+            element.remove(child)
+        if element.get("id") not in used:
+            element.attrib.pop("id", None)
+        for name in ("d", "x", "y", "transform", "points"):
+            if name in element.attrib:
+                numbers = re.sub(r"(\.\d\d)\d+", r"\1", element.attrib[name])
+                element.set(name, " ".join(numbers.split()))
+        if "style" in element.attrib:
+            element.set("style", re.sub(r"font-family:[^;]*", FAMILY, element.attrib["style"]))
+        element.text, element.tail = (
+            text if text and text.strip() else None for text in (element.text, element.tail)
+        )
+    root.set("style", "stroke-linejoin: round; stroke-linecap: butt")  # as in the style sheet
+    return ElementTree.tostring(root, encoding="unicode") + "\n"
 
 
 # The command

@@ -44,11 +44,12 @@ from benchmarks.object_sets import (
     n_splits,
     objects_of_split,
 )
+from benchmarks.tables import Check
 from benchmarks.verdicts import best_of, difference
 from kreinlearn import KreinClassifier, KreinRidgeClassifier, KreinSVC, SpectrumSVC
 from kreinlearn.data.tiles import take
 from kreinlearn.evaluation.paired import Difference
-from kreinlearn.report.model import Check, Section, Table
+from kreinlearn.report.model import Table
 from reproduction.classifying import chosen
 from reproduction.paired import ALL, Errors, Figure, errors_of
 from reproduction.report import versions
@@ -374,8 +375,7 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, Found]:
         results = found(journal, splits)
         shown = (key(split, method) for split in splits for method in METHODS)
         commits = {journal.outcomes[one].commit for one in shown if one in journal.outcomes}
-    section = Section(HEADING, checks=list(checks(results)))
-    made = [section.checked, error_table(results), difference_table(results)]
+    made = [tables.checked(checks(results)), error_table(results), difference_table(results)]
     made += [auto_table(results), seconds_table(results), chosen_table(results)]
     made[0].notes += [*missing, *where_it_is_behind(results)]
     for text in (__doc__, object_sets.__doc__, alternatives.__doc__):

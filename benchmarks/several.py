@@ -26,6 +26,7 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks import tables
 from benchmarks.learners import fitted_quietly
+from benchmarks.tables import Check
 from benchmarks.timing import Timing, interleaved
 from kreinlearn import KreinClassifier, columns
 from kreinlearn.data.tiles import take
@@ -36,7 +37,7 @@ from kreinlearn.kernels.candidates import candidates_for
 from kreinlearn.kernels.fields import Field
 from kreinlearn.kernels.series import DTW
 from kreinlearn.kernels.several import label_of
-from kreinlearn.report.model import Check, Section, Table
+from kreinlearn.report.model import Table
 
 Array = NDArray[Any]
 RESULTS = Path(__file__).parent / "results" / "several.md"
@@ -374,7 +375,7 @@ def main(arguments: Sequence[str] | None = None) -> list[Table]:
     with threadpool_limits(1):
         seeds = options.seeds or (2 if options.quick else 10)
         checks, made = measured(options.parts, options.quick, seeds)
-    made.insert(0, Section(HEADING, checks=checks).checked)
+    made.insert(0, tables.checked(checks))
     made[0].notes += (__doc__ or "").splitlines()[2:]
     for table in made:
         table.show(tables.console())

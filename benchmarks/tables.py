@@ -7,7 +7,7 @@ import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, NamedTuple, TypeVar, get_type_hints
 
 import joblib
 from rich.console import Console
@@ -21,6 +21,22 @@ COMMIT = commit()  # before anything is measured, as files may change meanwhile
 LOAD = load_average()  # likewise
 WIDTH = 190  # characters of a console that is no terminal
 T = TypeVar("T")
+VERDICTS = {True: "PASS", False: "MISS", None: "not measured"}
+
+
+class Check(NamedTuple):
+    """A claim, what was measured, what was required, and whether it holds (None: unknown)."""
+
+    what: str
+    found: str
+    limit: str
+    holds: bool | None
+
+
+def checked(checks: Iterable[Check]) -> Table:
+    """The table of what was checked."""
+    rows = [[one.what, VERDICTS[one.holds], one.found, one.limit] for one in checks]
+    return Table("Checks", ("claim", "verdict", "found", "limit"), rows)
 
 
 def results_of(jobs: Sequence[Callable[[], T]], names: Sequence[str], n_jobs: int) -> Iterator[T]:

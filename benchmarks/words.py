@@ -20,11 +20,12 @@ import numpy as np
 from sklearn.utils import gen_batches
 
 from benchmarks import tables
+from benchmarks.tables import Check
 from benchmarks.timing import forget_peak, resident_megabytes, said_by
 from kreinlearn import KreinRidgeClassifier, KreinSVC
 from kreinlearn.data.tiles import TILE
 from kreinlearn.datasets import load_dataset, make_noisy_strings
-from kreinlearn.report.model import Check, Section, Table
+from kreinlearn.report.model import Table
 
 RESULTS = Path(__file__).parent / "results" / "words.md"
 HEADING = "A million words"
@@ -133,8 +134,7 @@ def main(arguments: Sequence[str] | None = None) -> list[dict[str, Any]]:
         return []
     sizes = (10_000, 40_000) if options.quick else (300_000, None)
     found = [in_a_process(learner, n) for learner in options.learners for n in sizes]
-    section = Section(HEADING, checks=checks(found, not options.quick))
-    made = [section.checked, table(found)]
+    made = [tables.checked(checks(found, not options.quick)), table(found)]
     for one in made:
         one.show(tables.console())
     if options.write:

@@ -36,10 +36,11 @@ from threadpoolctl import threadpool_limits
 from benchmarks import tables
 from benchmarks.clusters import distances_of
 from benchmarks.learners import fitted_quietly
+from benchmarks.tables import Check
 from benchmarks.timing import timed
 from kreinlearn import KreinRidge, KreinRidgeClassifier
 from kreinlearn.datasets import load_dataset
-from kreinlearn.report.model import Check, Section, Table
+from kreinlearn.report.model import Table
 from kreinlearn.solvers.conformal import METHODS
 
 Array = NDArray[Any]
@@ -334,7 +335,7 @@ def main(arguments: Sequence[str] | None = None) -> list[Table]:
         size = size.only(options.sets)
     with threadpool_limits(1):
         checks, made = measure(options.parts, size, not options.quick)
-    made.insert(0, Section(HEADING, checks=checks).checked)
+    made.insert(0, tables.checked(checks))
     made[0].notes += [" ".join(part.split()) for part in (__doc__ or "").split("\n\n")[1:]]
     for table in made:
         table.show(tables.console())

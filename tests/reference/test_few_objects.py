@@ -18,6 +18,7 @@ from kreinlearn import (
     KreinRegressor,
     KreinRidge,
     KreinRidgeClassifier,
+    KreinSVC,
     KreinVCRidge,
     SimilarityRidge,
 )
@@ -359,6 +360,20 @@ def test_a_factor_of_all_weights_changes_nothing(learner: Any, factor: float) ->
         for c in (1.0, factor)
     ]
     plain, scaled = (model.predict(X) for model in models)
+    np.testing.assert_allclose(scaled, plain, atol=1e-6)
+
+
+@pytest.mark.parametrize("factor", [1e-320, 1e-200, 1e200, 1e308])
+@pytest.mark.parametrize("learner", [KreinClassifier, KreinSVC])
+def test_a_factor_of_all_weights_changes_no_decision(learner: Any, factor: float) -> None:
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    models = [
+        learner("gaussian", landmarks=None, random_state=0).fit(
+            X, X[:, 0] > 0, sample_weight=np.full(40, c)
+        )
+        for c in (1.0, factor)
+    ]
+    plain, scaled = (model.decision_function(X) for model in models)
     np.testing.assert_allclose(scaled, plain, atol=1e-6)
 
 

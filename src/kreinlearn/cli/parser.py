@@ -158,8 +158,7 @@ def _add_evaluate(commands: Commands) -> None:
         "(all of them)")  # fmt: skip
     add("--cv", type=arguments.folds, default=5, metavar="FOLDS", help="the number of folds (5)")
     add("--time-limit", type=arguments.seconds, metavar="SECONDS",
-        help="about how long it may take; what there was no time for is named (without it, slow "
-        "learners get fewer objects, and all take about 100 s of one core)")  # fmt: skip
+        help="how long each learner may take; what there was no time for is named")  # fmt: skip
     add("--html", type=Path, metavar="FILE", help="write a report that opens in a browser")
     add("--markdown", type=Path, metavar="FILE", help="write the report as Markdown, to a .md file")
     add("--csv", type=Path, metavar="FILE", help="write the table as a CSV file")

@@ -56,15 +56,16 @@ class SimilarityRidge(IncrementalRegressor):
         From a dissimilarity to a similarity: "squared" (centred, the paper's), "linear", "exp",
         "narrow_exp", "gauss", "inverse", "local1", "local3", "local7", "local_exp1", "local_exp3",
         "local_exp7", "local_inverse1", "local_inverse3", "rank1", "rank3", "rank10" or
-        "rank_inverse3"; ``SimilarityOf`` defines them. "auto" takes the one of the smallest
-        cross-validated squared error, without "inverse".
+        "rank_inverse3"; ``SimilarityOf`` defines them. "auto" blends all
+        but "inverse", with weights by their cross-validated errors, if all objects are landmarks;
+        otherwise it takes the best one.
     lambda_plus : float or "auto", default="auto"
         Penalty on the coefficients of the landmarks, at least 0. "auto" tunes it by
         cross-validation.
     cv : int, splitter, iterable, "loo" or None, default=None
         The folds of cross-validation: their number, a splitter of scikit-learn, (train, test) pairs
-        that test each object at most once, or "loo" (leave one out). None is "loo" if all objects
-        are landmarks, and otherwise draws 5 folds.
+        that test each object at most once, or "loo" (leave one out). None draws 5 folds, twice
+        up to 300 objects; above 700, if all objects are landmarks, it is "loo" in closed form.
     fit_intercept : bool, default=True
         Whether f has a constant term, which is not penalised.
     resources : Resources or None, default=None
@@ -95,8 +96,9 @@ class SimilarityRidge(IncrementalRegressor):
     cv_trials_ : ndarray of shape (n_trials, 3)
         Everything that was tried on all folds: the penalty (twice), and the loss. Exists
         if it was tuned.
-    folds_ : array-like of shape (n_samples,)
-        The fold of each training object; -1 if it is in every training part. ``np.asarray`` makes
+    folds_ : array-like of shape (n_samples,) or (n_samples, 2)
+        The fold of each training object, in two rounds if these are few; -1 if it is in every
+        training part. ``np.asarray`` makes
         an array of it. A saved model does not have it.
     decision_ : str
         How many objects are landmarks, and why. Exists if ``landmarks`` is "auto" and the objects
@@ -208,8 +210,9 @@ class SimilarityRidgeClassifier(IncrementalClassifier):
         From a dissimilarity to a similarity: "squared" (centred, the paper's), "linear", "exp",
         "narrow_exp", "gauss", "inverse", "local1", "local3", "local7", "local_exp1", "local_exp3",
         "local_exp7", "local_inverse1", "local_inverse3", "rank1", "rank3", "rank10" or
-        "rank_inverse3"; ``SimilarityOf`` defines them. "auto" takes the one of the smallest
-        cross-validated squared error, without "inverse".
+        "rank_inverse3"; ``SimilarityOf`` defines them. "auto" blends all
+        but "inverse", with weights by their cross-validated errors, if all objects are landmarks;
+        otherwise it takes the best one.
     lambda_plus : float or "auto", default="auto"
         Penalty on the coefficients of the landmarks, at least 0. "auto" tunes it by
         cross-validation.
@@ -263,8 +266,9 @@ class SimilarityRidgeClassifier(IncrementalClassifier):
     cv_trials_ : ndarray of shape (n_trials, 3)
         Everything that was tried on all folds: the penalty (twice), and the loss. Exists
         if it was tuned.
-    folds_ : array-like of shape (n_samples,)
-        The fold of each training object; -1 if it is in every training part. ``np.asarray`` makes
+    folds_ : array-like of shape (n_samples,) or (n_samples, 2)
+        The fold of each training object, in two rounds if these are few; -1 if it is in every
+        training part. ``np.asarray`` makes
         an array of it. A saved model does not have it.
     decision_ : str
         How many objects are landmarks, and why. Exists if ``landmarks`` is "auto" and the objects

@@ -33,7 +33,6 @@ from kreinlearn.learn.fit import Recipe
 from kreinlearn.learn.folds import are_drawn, draw_folds, warn_of_rare
 from kreinlearn.learn.losses.hinge import SquaredHinge
 from kreinlearn.learn.search import Unknowns
-from kreinlearn.learn.similarity import shared
 from kreinlearn.nystrom.landmarks import Landmarks, MapSpec, open_sample, select_landmarks
 from kreinlearn.pairs.pairs import Pairs, Sample
 from kreinlearn.pairs.rows import Rows, Session
@@ -89,7 +88,7 @@ class SpectrumSVC(KreinClassifierBase):
     similarity : str, default="squared"
         From a dissimilarity to a similarity: "squared" (centred, the paper's), another one that
         ``SimilarityOf`` defines, or a mean of several as in "0.7 exp + 0.3 rank3". "auto" blends
-        six of them as ``KreinRidgeClassifier`` does, by the squared error of least squares. A
+        all but "inverse" as ``KreinRidgeClassifier`` does, by the squared error of least squares. A
         similarity is used as it is.
     class_weight : dict, "balanced" or None, default=None
         Weights of the errors of the classes, as {label: weight}. "balanced" gives all classes the
@@ -475,7 +474,7 @@ class Machine:
         A = K * root * root.T
         unit = power_of_two_scale(A)
         A /= unit
-        spectrum = shared(partial(signed_eigh, A), "spectrum", A)
+        spectrum = signed_eigh(A)
         correction = correct(A, self.spectrum, spectrum)
         H = correction.train  # in whose memory it stays
         H /= root

@@ -51,8 +51,9 @@ class KreinSVC(KreinClassifierBase):
         From a dissimilarity to a similarity: "squared" (centred, the paper's), "linear", "exp",
         "narrow_exp", "gauss", "inverse", "local1", "local3", "local7", "local_exp1", "local_exp3",
         "local_exp7", "local_inverse1", "local_inverse3", "rank1", "rank3", "rank10" or
-        "rank_inverse3"; ``SimilarityOf`` defines them. "auto" takes the one of the smallest
-        cross-validated squared error, without "inverse".
+        "rank_inverse3"; ``SimilarityOf`` defines them. "auto" blends all
+        but "inverse", with weights by their cross-validated errors, if all objects are landmarks;
+        otherwise it takes the best one.
     lambda_plus : float or "auto", default="auto"
         Penalty on the part of f in the positive space, at least 0. "auto" tunes it by
         cross-validation.
@@ -125,8 +126,9 @@ class KreinSVC(KreinClassifierBase):
         Everything that was tried: both penalties, and the loss. If there are many more
         objects than landmarks, the trials are on some of the objects, and the penalties of all
         objects are those of the best trial times a factor. Exists if a penalty was tuned.
-    folds_ : array-like of shape (n_samples,)
-        The fold of each training object; -1 if it is in every training part. ``np.asarray`` makes
+    folds_ : array-like of shape (n_samples,) or (n_samples, 2)
+        The fold of each training object, in two rounds if these are few; -1 if it is in every
+        training part. ``np.asarray`` makes
         an array of it. A saved model does not have it.
     decision_ : str
         How many objects are landmarks, and why. Exists if ``landmarks`` is "auto" and the objects

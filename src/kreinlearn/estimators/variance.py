@@ -59,8 +59,9 @@ class KreinVCRidge(IncrementalRegressor):
         From a dissimilarity to a similarity: "squared" (centred, the paper's), "linear", "exp",
         "narrow_exp", "gauss", "inverse", "local1", "local3", "local7", "local_exp1", "local_exp3",
         "local_exp7", "local_inverse1", "local_inverse3", "rank1", "rank3", "rank10" or
-        "rank_inverse3"; ``SimilarityOf`` defines them. "auto" takes the one of the smallest
-        cross-validated squared error, without "inverse".
+        "rank_inverse3"; ``SimilarityOf`` defines them. "auto" blends all
+        but "inverse", with weights by their cross-validated errors, if all objects are landmarks;
+        otherwise it takes the best one.
     lambda_plus : float or "auto", default="auto"
         Penalty on the part of f in the positive space, above 0. "auto" tunes it by
         cross-validation.
@@ -109,8 +110,9 @@ class KreinVCRidge(IncrementalRegressor):
     cv_trials_ : ndarray of shape (n_trials, 4)
         Everything that was tried: both penalties, the multiple of the radius, and the loss or
         score. Exists if one of them was tuned.
-    folds_ : array-like of shape (n_samples,)
-        The fold of each training object; -1 if it is in every training part. ``np.asarray`` makes
+    folds_ : array-like of shape (n_samples,) or (n_samples, 2)
+        The fold of each training object, in two rounds if these are few; -1 if it is in every
+        training part. ``np.asarray`` makes
         an array of it. A saved model does not have it.
     similarity_ : str
         How the dissimilarity was turned into a similarity. Exists for dissimilarities.
@@ -230,8 +232,9 @@ class KreinVCRidgeClassifier(IncrementalClassifier):
         From a dissimilarity to a similarity: "squared" (centred, the paper's), "linear", "exp",
         "narrow_exp", "gauss", "inverse", "local1", "local3", "local7", "local_exp1", "local_exp3",
         "local_exp7", "local_inverse1", "local_inverse3", "rank1", "rank3", "rank10" or
-        "rank_inverse3"; ``SimilarityOf`` defines them. "auto" takes the one of the smallest
-        cross-validated squared error, without "inverse".
+        "rank_inverse3"; ``SimilarityOf`` defines them. "auto" blends all
+        but "inverse", with weights by their cross-validated errors, if all objects are landmarks;
+        otherwise it takes the best one.
     lambda_plus : float or "auto", default="auto"
         Penalty on the part of f in the positive space, above 0. "auto" tunes it by
         cross-validation.
@@ -296,8 +299,9 @@ class KreinVCRidgeClassifier(IncrementalClassifier):
     cv_trials_ : ndarray of shape (n_trials, 4)
         Everything that was tried: both penalties, the multiple of the radius, and the loss or
         score. Exists if one of them was tuned.
-    folds_ : array-like of shape (n_samples,)
-        The fold of each training object; -1 if it is in every training part. ``np.asarray`` makes
+    folds_ : array-like of shape (n_samples,) or (n_samples, 2)
+        The fold of each training object, in two rounds if these are few; -1 if it is in every
+        training part. ``np.asarray`` makes
         an array of it. A saved model does not have it.
     similarity_ : str
         How the dissimilarity was turned into a similarity. Exists for dissimilarities.

@@ -70,7 +70,7 @@ def cross_validated(
 ) -> Expected:
     """The error of an estimator like this one on up to five folds; ValueError if it has none.
 
-    ``seconds`` are those of one fit: after five times as long, no further fit begins.
+    ``seconds`` are those of one fit: after five times as long, no further fold begins.
     """
     fresh = clone(model)
     if "probability" in fresh.get_params(deep=False):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from difflib import get_close_matches
 from itertools import chain
-from numbers import Integral
 from typing import Any, NamedTuple, Protocol
 
 from sklearn.base import clone
@@ -19,9 +18,7 @@ from kreinlearn.estimators.ridge import KreinRidge, KreinRidgeClassifier
 from kreinlearn.estimators.spectrum_svc import SpectrumSVC
 from kreinlearn.estimators.svm import KreinSVC
 from kreinlearn.estimators.variance import KreinVCRidge, KreinVCRidgeClassifier
-from kreinlearn.evaluation import sizes
 from kreinlearn.evaluation.neighbours import NearestNeighbours
-from kreinlearn.evaluation.sizes import Cost
 from kreinlearn.evaluation.verdict import BASELINE, KREIN, TRIVIAL
 from kreinlearn.inspection.arguments import Array, KernelLike, KernelParams, Objects
 from kreinlearn.kernels.fields import columns
@@ -47,12 +44,6 @@ class Settings(NamedTuple):
     landmarks: Landmarks | float | str | None
     n_jobs: int | None
     resources: Resources | None
-
-    @property
-    def n_landmarks(self) -> int | None:
-        """The number of landmarks, if it is given as a number."""
-        given = self.landmarks.n if isinstance(self.landmarks, Landmarks) else self.landmarks
-        return int(given) if isinstance(given, Integral) else None
 
     def parameters(self, *omitted: str, seed: int | None = None) -> dict[str, Any]:
         """Keyword arguments of an estimator, without those that it does not have.
@@ -91,7 +82,6 @@ class Learner(NamedTuple):
     name: str
     kind: str
     make: Callable[[Settings, int], Estimator]
-    cost: Cost = sizes.nothing  # of an estimator of the user, about which nothing is known
     one_kernel: bool = False  # whether a list of kernels is too much
 
     def given(self, kernel: Any) -> Learner:
@@ -101,43 +91,42 @@ class Learner(NamedTuple):
         )
 
 
-def _ours(kind: str, cls: type, cost: Cost, *omitted: str, name: str = "", **more: Any) -> Learner:
+def _ours(kind: str, cls: type, *omitted: str, name: str = "", **more: Any) -> Learner:
     """A learner of this library, which is given all settings but those that it does not have."""
 
     def make(given: Settings, seed: int) -> Estimator:
         estimator: Estimator = cls(**given.parameters(*omitted, seed=seed), **more)
         return estimator
 
-    return Learner(name or cls.__name__, kind, make, cost, not issubclass(cls, FrontDoor))
+    return Learner(name or cls.__name__, kind, make, not issubclass(cls, FrontDoor))
 
 
-def _on_spectrum(spectrum: str, cost: Cost) -> Learner:
+def _on_spectrum(spectrum: str) -> Learner:
     name = f"SpectrumSVC {spectrum}"
-    return _ours(BASELINE, SpectrumSVC, cost, "landmarks", name=name, spectrum=spectrum)
+    return _ours(BASELINE, SpectrumSVC, "landmarks", name=name, spectrum=spectrum)
 
 
 def _neighbours(classifies: bool) -> Learner:
-    cls, cost = NearestNeighbours, sizes.all_neighbours
-    return _ours(BASELINE, cls, cost, "landmarks", name=NEIGHBOURS, classifies=classifies)
+    return _ours(BASELINE, NearestNeighbours, "landmarks", name=NEIGHBOURS, classifies=classifies)
 
 
-KNOWN = {  # the estimator to try first comes first, and is given most of the time
+KNOWN = {  # the estimator to try first comes first
     "classification": [
-        _ours(KREIN, KreinClassifier, sizes.stacked),
-        _ours(KREIN, KreinRidgeClassifier, sizes.repeated),
-        _ours(KREIN, KreinVCRidgeClassifier, sizes.variance_constrained),
-        _ours(KREIN, KreinSVC, sizes.machines),
-        _ours(BASELINE, SimilarityRidgeClassifier, sizes.similarity_features),
-        _on_spectrum("flip", sizes.corrected_spectrum),
-        _on_spectrum("clip", sizes.same_spectrum),
+        _ours(KREIN, KreinClassifier),
+        _ours(KREIN, KreinRidgeClassifier),
+        _ours(KREIN, KreinVCRidgeClassifier),
+        _ours(KREIN, KreinSVC),
+        _ours(BASELINE, SimilarityRidgeClassifier),
+        _on_spectrum("flip"),
+        _on_spectrum("clip"),
         _neighbours(True),
         Learner("always the most frequent class", TRIVIAL, lambda given, seed: DummyClassifier()),
     ],
     "regression": [
-        _ours(KREIN, KreinRegressor, sizes.stacked),
-        _ours(KREIN, KreinRidge, sizes.repeated),
-        _ours(KREIN, KreinVCRidge, sizes.variance_constrained),
-        _ours(BASELINE, SimilarityRidge, sizes.similarity_features),
+        _ours(KREIN, KreinRegressor),
+        _ours(KREIN, KreinRidge),
+        _ours(KREIN, KreinVCRidge),
+        _ours(BASELINE, SimilarityRidge),
         _neighbours(False),
         Learner("always the mean", TRIVIAL, lambda given, seed: DummyRegressor()),
     ],

@@ -36,9 +36,6 @@ class Score:
         Why there are no errors, if the learner failed or there was no time for it.
     losses : ndarray of shape (n_tested,)
         The loss of each object, in the order in which they were tested.
-    n_fitted : int or None
-        The number of objects that the learner was fitted to, where it is a sample of the training
-        part; None if it was fitted to all of them.
     kernel_weights, kernel_losses : dict or None
         The weight of each kernel, and its loss alone, on the first fold; None unless the learner
         makes a sum of several kernels.
@@ -53,15 +50,9 @@ class Score:
     predict_seconds: float
     failed: str | None = None
     losses: Array = field(default_factory=lambda: np.empty(0))
-    n_fitted: int | None = None
     kernel_weights: dict[str, float] | None = None
     kernel_losses: dict[str, float] | None = None
     predicted: Array = field(default_factory=lambda: np.empty(0))
-
-    @property
-    def described(self) -> str:
-        """The name, with the number of objects where it is a sample."""
-        return self.name if self.n_fitted is None else f"{self.name}, {self.n_fitted:,} objects"
 
     @property
     def mean(self) -> float:
@@ -123,10 +114,6 @@ class Evaluation:
         """
         return recommended(self)
 
-    def _best_like(self, score: Score) -> Score:
-        """The best of the learners that were fitted to as many objects as this one."""
-        return next(s for s in self.scores if s.failed is None and s.n_fitted == score.n_fitted)
-
     @property
     def weighted(self) -> Score | None:
         """The first score of a learner that makes a sum of several kernels; None without one."""
@@ -134,8 +121,6 @@ class Evaluation:
 
     def difference(self, score: Score) -> Difference | None:
         """Compare the errors of a learner with those of the best one, fold by fold.
-
-        The best one is that of the learners which were fitted to as many objects.
 
         Parameters
         ----------
@@ -147,9 +132,9 @@ class Evaluation:
         Difference or None
             The mean difference, its standard error and p-values; None if the learner failed.
         """
-        if score.failed is not None:
+        if score.failed is not None or self.best is None:
             return None
-        return paired_difference(score.errors, self._best_like(score).errors, self.ratio)
+        return paired_difference(score.errors, self.best.errors, self.ratio)
 
     @property
     def answer(self) -> str:
@@ -187,9 +172,9 @@ class Evaluation:
         own = (self.shown(score.mean), self.shown(score.standard_error))
         beyond = (self.shown(gap.mean), self.shown(gap.standard_error), p_in_words(gap.p_either))
         seconds = map(_seconds_in_words, (score.fit_seconds, score.predict_seconds))
-        if score is self._best_like(score):
+        if score is self.best:
             beyond = ("", "", "")
-        return (score.described, *own, *beyond, *seconds)
+        return (score.name, *own, *beyond, *seconds)
 
     def to_dict(self) -> dict[str, Any]:
         """The result in plain types, as JSON has them, with None where there is no number."""
@@ -210,11 +195,11 @@ class Evaluation:
             "standard_error": score.standard_error,
             "difference": math.nan if gap is None else gap.mean,
             "difference_standard_error": math.nan if gap is None else gap.standard_error,
-            "p": math.nan if gap is None or score is self._best_like(score) else gap.p_either,
+            "p": math.nan if gap is None or score is self.best else gap.p_either,
             "fit_seconds": score.fit_seconds,
             "predict_seconds": score.predict_seconds,
         }
-        about = {"name": score.name, "kind": score.kind, "n_fitted": score.n_fitted}
+        about = {"name": score.name, "kind": score.kind}
         more = {"failed": score.failed, "errors": score.errors.tolist()}
         return {**about, **as_json(numbers), **more}
 

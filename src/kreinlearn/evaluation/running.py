@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from contextlib import nullcontext
 from dataclasses import replace
 from numbers import Real
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,9 +23,8 @@ from kreinlearn.data.tiles import take
 from kreinlearn.data.validation import as_generator
 from kreinlearn.distributed.entrance import require_in_memory
 from kreinlearn.estimators.base import N_LANDMARKS
-from kreinlearn.evaluation.fits import FIRST, Folds, Report, Run
+from kreinlearn.evaluation.fits import Folds, Report, Run
 from kreinlearn.evaluation.learners import (
-    KNOWN,
     Learner,
     Settings,
     Wanted,
@@ -41,8 +40,7 @@ from kreinlearn.evaluation.mistakes import (
     shortly,
 )
 from kreinlearn.evaluation.result import Evaluation, Score
-from kreinlearn.evaluation.sizes import ALLOWED, Plan, Problem, affordable_objects, planned, spread
-from kreinlearn.evaluation.targets import Targets, targets_of
+from kreinlearn.evaluation.targets import Targets, spread, targets_of
 from kreinlearn.inspection.arguments import CHECKS, Array, KernelLike, KernelParams, Objects, Seed
 from kreinlearn.inspection.prepared import described, prepare
 from kreinlearn.kernels import Kernel, remembering, resolve
@@ -57,6 +55,9 @@ from kreinlearn.pairs.evaluate import pair_seconds, pairs_among
 from kreinlearn.pairs.rows import Rows
 from kreinlearn.progress import Progress, time_in_words
 
+MOST = 2000  # objects by which all learners are compared
+ON_PAIRS = 50.0  # seconds that similarities may take
+LEAST = 20  # objects, whatever they cost
 REMEMBERED = "1GB"  # of kernel values, unless memory_budget says otherwise
 MOST_NOTED = 6  # warnings that are quoted
 CrossValidation: TypeAlias = int | Iterable[tuple[Array, Array]] | BaseCrossValidator | None
@@ -91,12 +92,8 @@ def evaluate(
     similarities, support vector machines on a corrected spectrum, nearest neighbours, and a
     constant. A learner that fails gets a row that says why.
 
-    The whole evaluation takes about 100 seconds of one core at the most. Learners that would take
-    longer are fitted to a sample of each training part, and tested on the same objects as all
-    others; the table says how many objects these are. Learners that are named in ``learners`` are
-    fitted to all objects. What fits to the same objects have in common, such as
-    eigendecompositions, is computed once; the seconds in the table are those that a learner would
-    take by itself.
+    All learners are compared by at most 2,000 objects, of which a note says how they were drawn;
+    learners that are named in ``learners`` are fitted to all.
 
     Nearest neighbours are found by the dissimilarity, by the squared distance
     k(x, x) + k(z, z) - 2 k(x, z) or, for vectors, by the Euclidean distance; their number is
@@ -145,12 +142,11 @@ def evaluate(
     random_state : int, RandomState, Generator or None, default=None
         Seed or generator for folds and landmarks.
     time_limit : float or None, default=None
-        About how many seconds the evaluation may take. When they have passed, no further fit
-        begins, and the result says what was left out. None is 100 seconds of one core by estimates
-        that do not depend on the machine, and no clock.
+        How many seconds each learner may take for its fits and predictions, and as long may
+        similarities that take long. After that no further fit of it begins, and its row says so;
+        the first fit always ends. By default there is no limit.
     verbose : int or bool, default=0
-        If it is 1, a progress bar with the time left is shown on a terminal, and of more than 1,200
-        objects a first answer is printed, which learners give that are fitted to 300 objects.
+        If it is 1, a progress bar is shown on a terminal.
     progress : callable or None, default=None
         Called as ``progress(done, total, name)`` each time a learner has been fitted on a fold.
     groups : array-like of shape (n_samples,), default=None
@@ -173,7 +169,7 @@ def evaluate(
     >>> sorted(score.name for score in result.scores), result.n_folds
     (['KreinRidgeClassifier', 'k nearest neighbours'], 5)
     """
-    started, rng = time.perf_counter(), as_generator(random_state)
+    rng = as_generator(random_state)
     require_in_memory(
         X,
         "evaluate cuts folds by row number, and takes no dask collection; pass a sample of its "
@@ -187,7 +183,7 @@ def evaluate(
     _require_for_all_folds(settings)
     name = described(kernel, kernel_params)
     budget = (resources and resources.memory_budget) or REMEMBERED
-    limit = Limit(time_limit, started, applies=time_limit is not None or learners == "auto")
+    every = isinstance(learners, str) and learners == "auto"
     with warnings.catch_warnings(record=True) as caught:  # every fit warns: they are quoted once
         warnings.simplefilter("always")
         warnings.simplefilter("ignore", RareClasses)  # a note says it of all objects
@@ -203,23 +199,19 @@ def evaluate(
         chosen, refused = _able(learners_for(targets.task, learners), kernel, single)
         pair = pair_seconds(prepared.kernel, prepared.X) if prepared.kernel.costly else 0.0
         sampled, numbers = list[str](), np.arange(prepared.n)
-        if limit.applies and are_drawn(cv):
-            rows = _affordable(prepared.n, targets, pair, limit, rng)
+        if (every or time_limit is not None) and are_drawn(cv):
+            rows, sampled = _sampled(prepared.n, targets, pair, time_limit, every, rng)
             if rows is not None:
-                sampled, numbers = [_sampled_in_words(len(rows), prepared.n, pair)], rows
+                numbers = rows
                 prepared, targets = prepared.of_part(rows, rng), targets.of_part(rows)
         folds, bar = _folds(targets, cv, prepared.n, rng), Progress(verbose, name)
         seed, memory = int(rng.integers(2**31)), budget_bytes(budget)
-        run = Run(prepared, targets, folds, settings, seed, bar, memory, limit.ends)
+        run = Run(prepared, targets, folds, settings, seed, bar, memory, time_limit or math.inf)
         with remembering(budget) if prepared.kernel.costly else nullcontext():
             known = _evaluate_all_pairs(run)
-            problem = Problem(targets.n_outputs, 0.0 if known else pair, settings.n_landmarks)
-            plan = _planned(run, chosen, problem, limit)
-            if verbose and (errors := run.first_answer(chosen, problem, limit.allowed)):
-                bar.say(_first_in_words(run, errors))
-            scores, n_folds = run.scores(chosen, plan, progress, limit.left_out)
+            scores, n_folds = run.scores(chosen, progress)
     scores += refused
-    limited = [*sampled, *_limited_in_words(scores, run, n_folds, limit)]
+    limited = [*sampled, *_limited_in_words(run, n_folds)]
     scores.sort(key=lambda score: (score.failed is not None, score.mean))
     ratio = float(np.mean([len(test) / len(train) for train, test in folds]))
     rare = targets.rare_in_words(len(folds)) if are_drawn(cv) else []
@@ -357,80 +349,35 @@ def _same_for_folds(run: Run) -> bool:
     return bool(key_of(whole) == key_of(part))
 
 
-# How much there is time for
+# How many objects there is time for
 
 
-class Limit(NamedTuple):
-    """The time that an evaluation may take; None is the time of the defaults."""
+def _sampled(
+    n: int, targets: Targets, pair: float, time_limit: float | None, every: bool,
+    rng: np.random.Generator,
+) -> tuple[Array | None, list[str]]:  # fmt: skip
+    """The rows of a sample if there are too many objects, and a sentence about it.
 
-    given: float | None
-    started: float  # by time.perf_counter
-    applies: bool  # whether learners are fitted to fewer objects if they take long
-
-    @property
-    def allowed(self) -> float:
-        return ALLOWED if self.given is None else self.given
-
-    @property
-    def ends(self) -> float:
-        """When no further fit begins: only a limit that is given is a matter of the clock."""
-        return math.inf if self.given is None else self.started + self.given
-
-    @property
-    def left_out(self) -> str:
-        return f"left out, as time_limit={self.allowed:g} was reached"
-
-
-def _affordable(
-    n: int, targets: Targets, pair: float, limit: Limit, rng: np.random.Generator
-) -> Array | None:
-    """The rows of a sample, if to compare all objects takes too long."""
-    size = affordable_objects(n, pair, limit.allowed)
-    return None if size >= n else spread(np.arange(n), targets.labels, size, rng)
+    ``every`` says that all learners are compared, which take long on many objects; ``pair`` are the
+    seconds of one similarity.
+    """
+    size, allowed = min(n, MOST) if every else n, time_limit or ON_PAIRS
+    why = "all learners are compared; name those that are to learn from all objects"
+    if pair and pair * size**2 / 2 > allowed:
+        size = max(int(np.sqrt(2 * allowed / pair)), min(LEAST, n))
+        why = f"one similarity takes about {pair:.0e} s; a larger time_limit allows more of them"
+    if size >= n:
+        return None, []
+    rows = spread(np.arange(n), targets.labels, size, rng)
+    return rows, [f"This is about {size:,} of the {n:,} objects, drawn at random, as {why}."]
 
 
-def _sampled_in_words(size: int, n: int, pair: float) -> str:
-    return (
-        f"This is about {size:,} of the {n:,} objects, drawn at random: one similarity takes "
-        f"about {pair:.0e} s, and those of all objects too long. A larger time_limit allows more."
-    )
-
-
-def _planned(run: Run, learners: list[Learner], problem: Problem, limit: Limit) -> Plan:
-    """The number of objects that each learner is fitted to."""
-    n, costs = max(len(train) for train, _ in run.folds), {one.name: one.cost for one in learners}
-    left = limit.allowed - (time.perf_counter() - limit.started if limit.given else 0.0)
-    allowed = max(left, 0.0) if limit.applies else math.inf
-    first = KNOWN[run.targets.task][0].name
-    return planned(costs, first, n, len(run.folds), problem, allowed)
-
-
-def _limited_in_words(scores: list[Score], run: Run, n_folds: int, limit: Limit) -> list[str]:
-    """What was not done for lack of time."""
-    notes = []
-    if n_folds < len(run.folds):
-        done = "One fold was" if n_folds == 1 else f"{n_folds} folds were"
-        notes.append(
-            f"{done} done of {len(run.folds)}, as time_limit={limit.allowed:g} was reached."
-        )
-    part = [score for score in scores if score.n_fitted is not None]
-    if part:
-        n = min(len(train) for train, _ in run.folds)
-        notes.append(
-            f"Learners with a number of objects were fitted to {part[0].n_fitted:,} of {n:,} "
-            "training objects, because all of them would take too long, and they are compared with "
-            "the best of their like. A larger time_limit fits them to all."
-        )
-    return notes
-
-
-def _first_in_words(run: Run, errors: dict[str, float]) -> str:
-    """The first answer in a line: learners by increasing error."""
-    best = sorted(errors, key=lambda name: errors[name])
-    unit, digits = (" %", 0) if run.targets.labels is not None else ("", 2)
-    shown = ", ".join(f"{name} {errors[name]:.{digits}f}{unit}" for name in best)
-    what = run.targets.metric.removesuffix(", %")
-    return f"preliminary, {what} of learners fitted to {FIRST} objects: {shown}"
+def _limited_in_words(run: Run, n_folds: int) -> list[str]:
+    """Which folds were not done for lack of time."""
+    if n_folds == len(run.folds):
+        return []
+    done = "One fold was" if n_folds == 1 else f"{n_folds} folds were"
+    return [f"{done} done of {len(run.folds)}, as time_limit={run.time_limit:g} was reached."]
 
 
 def _distinct(caught: list[warnings.WarningMessage]) -> list[str]:

@@ -145,3 +145,19 @@ def _classes(y: ArrayLike, notes: tuple[str, ...]) -> Targets:
         )
         notes = (*notes, note)
     return Targets(given, labels, classes, notes)
+
+
+def spread(rows: Array, labels: Array | None, size: int, rng: np.random.Generator) -> Array:
+    """Some of the rows in their order, with all classes in proportion and at least once."""
+    if size >= len(rows):
+        return rows
+    order = rng.permutation(len(rows))
+    if labels is None:
+        return rows[np.sort(order[:size])]
+    of_class = labels[rows[order]]
+    order = order[np.argsort(of_class, kind="stable")]
+    _, first = np.unique(labels[rows[order]], return_index=True)
+    rest = np.setdiff1d(np.arange(len(rows)), first)
+    more = max(size - len(first), 0)
+    chosen = np.concatenate([first, rest[np.arange(more) * len(rest) // max(more, 1)]])
+    return rows[np.sort(order[chosen])]

@@ -22,11 +22,11 @@ def verdict(result: Evaluation) -> str:
         return f"No learner has a result; {result.scores[0].name}: {result.scores[0].failed}"
     if best.kind == TRIVIAL:
         return f"Nothing was learned: {_errs(result, best)}, and no learner does better."
-    trivial = _other(result, best, TRIVIAL)
+    trivial = _other(result, TRIVIAL)
     if trivial is not None and not _learnt(result, best, trivial):
         said = f"{_errs(result, best)}, {_compared(result, trivial)}"
         return f"It is not certain that anything was learned: {said}; the difference may be chance."
-    other = _other(result, best, BASELINE if best.kind == KREIN else KREIN)
+    other = _other(result, BASELINE if best.kind == KREIN else KREIN)
     if other is None:
         return f"{_errs(result, best)}."
     said = f"{_errs(result, best)}, {_compared(result, other)}"
@@ -65,27 +65,22 @@ def _advantage(best: Score, other: Score) -> str:
     return f" {best.name} weighs {n} kernels and {other.name} does not, which may be the reason."
 
 
-def _other(result: Evaluation, best: Score, kind: str) -> Score | None:
-    """The best learner of a kind, if possible one that was fitted to as many objects."""
-    able = [s for s in result.scores if s.kind == kind and s.failed is None]
-    return min(able, key=lambda s: s.n_fitted != best.n_fitted, default=None)
+def _other(result: Evaluation, kind: str) -> Score | None:
+    """The best learner of a kind."""
+    return next((s for s in result.scores if s.kind == kind and s.failed is None), None)
 
 
 def _errs(result: Evaluation, score: Score) -> str:
     mean, error = result.shown(score.mean), result.shown(score.standard_error)
     beside = f" (s.e. {error})" if error else ""
     if result.task == "classification":
-        return f"{_named(score)} errs on {mean} %{beside}"
-    return f"{_named(score)} has {result.metric} = {mean}{beside}"
-
-
-def _named(score: Score) -> str:
-    return score.name if score.n_fitted is None else f"{score.name} (of {score.n_fitted:,} objects)"
+        return f"{score.name} errs on {mean} %{beside}"
+    return f"{score.name} has {result.metric} = {mean}{beside}"
 
 
 def _compared(result: Evaluation, score: Score) -> str:
     mean = result.shown(score.mean)
-    return f"{_named(score)} {f'on {mean} %' if result.task == 'classification' else mean}"
+    return f"{score.name} {f'on {mean} %' if result.task == 'classification' else mean}"
 
 
 def _learnt(result: Evaluation, best: Score, trivial: Score) -> bool:

@@ -260,7 +260,8 @@ TRANSFORMS: dict[str, Callable[[Array], Transform]] = {  # from the distances in
     "rank_inverse3": partial(RankScaling.on, k=3.0, tail="inverse"),
     "inverse": Inverse.on,
 }
-AUTO_TRANSFORMS = (
+AUTO_TRANSFORMS = tuple(name for name in TRANSFORMS if name != "inverse")  # that "auto" blends
+OF_SEVERAL = (
     "squared",
     "linear",
     "exp",
@@ -269,7 +270,7 @@ AUTO_TRANSFORMS = (
     "local3",
     "local_exp3",
     "rank3",
-)  # that "auto" blends
+)  # of each of several kernels, which take time and differ more than these do
 PLUS = " + "  # between transformations that are added, each with or without a weight
 
 

@@ -25,6 +25,7 @@ from kreinlearn.pairs.rows import Rows
 from kreinlearn.sums.moments import target_bytes
 
 AT_ONCE = 2**16  # labels that are looked up at a time: what is made on the way takes little room
+EXTREME = 200  # powers of two: weights beyond are divided by one, others are used as they are
 
 
 class Encoded(NamedTuple):
@@ -230,6 +231,7 @@ def read_targets(
     if sample_weight is not None:
         check = partial(checked_weights, n=rows.n, all_zero=part, block=False)
         w = rows.column(sample_weight, check, "sample_weight")
+        w = w if part or not isinstance(w, np.ndarray) else without_extremes(w)
     w, of_classes = coding.weights(rows, encoded, w, part=part)
     encoded = encoded._replace(weights=w, weighted=rows.weighted_rows(w), class_weights=of_classes)
     if before is not None:
@@ -239,6 +241,12 @@ def read_targets(
 
 def as_columns(y: Array) -> Array:  # (n,) or (n, q) -> (n, q)
     return y.reshape(len(y), -1)
+
+
+def without_extremes(w: Array) -> Array:
+    """Weights over a power of two, if products of them could overflow or vanish."""
+    exponent = int(np.frexp(w.max(initial=0.0))[1])
+    return w if abs(exponent) < EXTREME else np.ldexp(w, -exponent)
 
 
 def less(Y: Array, shift: Array | float, unit: float) -> Array:

@@ -16,7 +16,7 @@ import numpy as np
 
 from kreinlearn._warnings import warn
 from kreinlearn.kernels.base import Array, symmetrised
-from kreinlearn.kernels.dissimilarity import AUTO_TRANSFORMS
+from kreinlearn.kernels.dissimilarity import OF_SEVERAL
 from kreinlearn.kernels.several import Several, Term, named
 from kreinlearn.learn.coding import Encoded
 from kreinlearn.learn.comparison import (
@@ -190,7 +190,7 @@ def learn_combination(
     sources = _sources(parts, numbers, kernel.labels, seconds, limit)
     sample = compared_on(parts[0], encoded, numbers, [source.raw for source in sources])
     sample = sample.with_rounds()
-    names = [AUTO_TRANSFORMS if source.is_dissimilarity else (None,) for source in sources]
+    names = [OF_SEVERAL if source.is_dissimilarity else (None,) for source in sources]
     compared = Compared(sample, numbers, names, BOTH, adds=True)
     blended = compared.blended()
     return Found(kernel, parts, everyone, numbers, sources, compared, blended, encoded)

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from hashlib import blake2b
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from kreinlearn.kernels.base import Array, Kernel, resolve
-from kreinlearn.kernels.dissimilarity import AUTO_TRANSFORMS, Transform
+from kreinlearn.kernels.dissimilarity import AUTO_TRANSFORMS
 from kreinlearn.kernels.several import Term
 from kreinlearn.learn.comparison import (
     ALMOST_ALL,
@@ -46,7 +42,6 @@ SCREENED = 400  # rows that the finalists are chosen by, where each fold makes a
 SCREENED_OUTSIDE, SCREENED_PER_LANDMARK = 2048, 3  # at least so many where it does not
 
 Params = dict[str, Any]
-Result = TypeVar("Result")
 
 
 class Choice(NamedTuple):
@@ -235,22 +230,15 @@ def _choose_exactly(
     numbers = chosen_numbers(task, None if whole else places)
     compared = Compared(comparison, numbers, names, unknowns, adds=False)
 
-    def found() -> tuple[Candidate, Transform | None, Judged, list[tuple[Term, Tuned]]]:
-        best, trials = candidates[0], list[tuple[Term, Tuned]]()
-        if whole or len(candidates) > 1:
-            judged, trials, _ = compared.blended(sketched=sketched)
-            (term,) = judged.terms
-            best = replace(kernels[term.number], transform=term.transform)
-        chosen = best.chosen()
-        if not whole:
-            judged = tune_exactly(chosen, decomposed(chosen), unknowns, sketched=sketched)
-        return best, chosen.sample.transform, judged, trials
-
-    of_all = [comparison_of(one.task) for one in kernels]
-    how = (names, unknowns, sketched, comparison.signed, comparison.intercept)
-    first, values = of_all[0], [one.values[0] for one in of_all]
-    arrays = *values, first.Y, first.w, *first.rounds, task.sample.landmarks
-    best, transform, judged, trials = shared(found, "similarity", *how, *arrays)
+    best, trials = candidates[0], list[tuple[Term, Tuned]]()
+    if whole or len(candidates) > 1:
+        judged, trials, _ = compared.blended(sketched=sketched)
+        (term,) = judged.terms
+        best = replace(kernels[term.number], transform=term.transform)
+    chosen = best.chosen()
+    if not whole:
+        judged = tune_exactly(chosen, decomposed(chosen), unknowns, sketched=sketched)
+    transform = chosen.sample.transform
     sample = replace(best.task.sample, transform=transform)
     chosen = replace(best.named(), sample=sample).judged(judged)
     choices = [best.choice(judged.tuned)] + [
@@ -316,66 +304,3 @@ def _tuned(folds: list[Fold], search: Callable[..., Tuned], unknowns: Unknowns) 
     if not folds:
         return Tuned(np.ones(2), np.inf, np.empty((0, 3)))
     return search(MeanLoss(folds), gram_scale(folds[0].G, folds[0].n), unknowns)
-
-
-# Results that fits to the same values share, while learners are compared on them
-
-
-@dataclass
-class Shared:
-    """What fits have found, by the values that it depends on, and the time that others saved."""
-
-    results: dict[bytes, tuple[Any, float]] = field(default_factory=dict)
-    saved: float = 0.0  # seconds
-
-
-_active: ContextVar[Shared | None] = ContextVar("active", default=None)
-
-
-@contextmanager
-def sharing() -> Iterator[Shared]:
-    """A block in which fits of this thread do not repeat what one of them has found already.
-
-    All results are kept until the block ends. They depend on nothing but the values that name them,
-    so that a fit finds the same inside and outside of the block.
-    """
-    before = _active.set(Shared())
-    active = _active.get()
-    assert active is not None
-    try:
-        yield active
-    finally:
-        _active.reset(before)
-
-
-def shared(make: Callable[[], Result], *values: Any) -> Result:
-    """The result of ``make``, which may depend on these values only: arrays, names and numbers.
-
-    Outside of ``sharing()`` this is ``make()``.
-    """
-    active = _active.get()
-    if active is None:
-        return make()
-    key = _key(values)
-    if key in active.results:
-        result, seconds = active.results[key]
-        active.saved += seconds
-    else:
-        start = time.perf_counter()
-        result = make()
-        active.results[key] = result, time.perf_counter() - start
-    found: Result = result
-    return found
-
-
-def _key(values: tuple[Any, ...]) -> bytes:
-    """A digest of values; arrays count by their content."""
-    digest = blake2b(digest_size=20)
-    for value in values:
-        if isinstance(value, np.ndarray):
-            digest.update(f"{value.dtype.str}{value.shape}".encode())
-            digest.update(np.ascontiguousarray(value).data)
-        else:
-            digest.update(repr(value).encode())
-        digest.update(b"\0")
-    return digest.digest()

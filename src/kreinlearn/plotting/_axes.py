@@ -9,12 +9,11 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from kreinlearn.data.tiles import length, take
-from kreinlearn.data.validation import as_generator
 from kreinlearn.estimators.access import feature_map, new_rows, projected, true_similarities
 from kreinlearn.estimators.base import KreinEstimator
 from kreinlearn.estimators.learner import Learner
 from kreinlearn.estimators.transformer import KreinPCA
-from kreinlearn.inspection.arguments import Array, Objects, Seed
+from kreinlearn.inspection.arguments import Array, Objects
 from kreinlearn.nystrom.core import least_squares_core, least_squares_map, pivot_rows, whiten
 from kreinlearn.nystrom.error import ERROR_ROWS, estimate_error
 from kreinlearn.nystrom.landmarks import Landmarks
@@ -47,15 +46,6 @@ class SignedAxes:
         U = projected(self.model, *new_rows(self.model, X), W)
         return np.asarray(U - np.broadcast_to(self.mean, r)[chosen])
 
-    def sampled(self, X: Objects, n_rows: int, random_state: Seed) -> tuple[Array, Array, int]:
-        """K (h, h) and features (h, r) of randomly drawn rows, and the number of all rows."""
-        X, columns = new_rows(self.model, X)
-        n = length(X)
-        sample = np.sort(as_generator(random_state).choice(n, min(n_rows, n), replace=False))
-        K = true_similarities(self.model, X, sample)
-        U = projected(self.model, take(X, sample), columns, self.E)
-        return K, U * np.sqrt(np.abs(self.D)), n
-
     def described(self, X: Objects | None = None) -> str:
         """What these are the axes of, in words; X tells how good an approximation is."""
         model, r = self.model, len(self.D)
@@ -68,7 +58,11 @@ class SignedAxes:
         name = f" of the approximation by {model.n_landmarks_:,} landmarks"
         if X is None:
             return name
-        K, U, n = self.sampled(X, ERROR_ROWS, 0)
+        X, columns = new_rows(model, X)
+        n = length(X)
+        sample = np.sort(np.random.default_rng(0).choice(n, min(ERROR_ROWS, n), replace=False))
+        K = true_similarities(model, X, sample)
+        U = projected(model, take(X, sample), columns, self.E) * np.sqrt(np.abs(self.D))
         error = estimate_error(K, U, np.sign(self.D), n).relative
         return f"{name}\n(error {100 * error:.2g} %)" if error > EXACT else ""
 

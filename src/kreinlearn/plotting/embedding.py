@@ -21,45 +21,10 @@ if TYPE_CHECKING:
 
 MOST_NAMED = 12  # classes in a legend
 MOST_INSIDE = 6  # classes in a legend among the points; with more it stands beside them
-LANDMARK: Any = {"marker": "D", "facecolors": "none", "edgecolors": "black", "linewidths": 1.1}
 BESIDE: Any = {"loc": "upper left", "bbox_to_anchor": (1.02, 1), "borderaxespad": 0}
 
 
-class _OnAxes(Display):
-    """Two coordinates of objects, on axes that may be negative."""
-
-    size = (5.2, 4.4)
-
-    def __init__(
-        self, coordinates: ArrayLike, eigenvalues: ArrayLike, axes: Sequence[int] = (0, 1)
-    ) -> None:
-        self.coordinates, self.eigenvalues = np.asarray(coordinates), np.asarray(eigenvalues)
-        self.axes = axes
-
-    def _label(self, ax: Axes) -> None:
-        """Label the axes; a negative one is dashed and its numbers are imaginary."""
-        for axis, side, cross, value, number in zip(
-            (ax.xaxis, ax.yaxis), ("bottom", "left"), (ax.axvline, ax.axhline),
-            self.eigenvalues, self.axes, strict=True,
-        ):  # fmt: skip
-            sign = "negative" if value < 0 else "positive"
-            axis.set_label_text(f"{sign} axis {number + 1}, eigenvalue {value:+.3g}")
-            cross(0, color="#bbbbbb", linewidth=0.8, zorder=0)
-            if value < 0:
-                ax.spines[side].set(linestyle=(0, (5, 3)), color=SECOND, linewidth=1.4)
-                axis.set_tick_params(color=SECOND)
-                axis.set_major_formatter(imaginary)
-        ax.set_aspect("equal", adjustable="datalim")
-
-    def _check(self) -> None:
-        shape, values = self.coordinates.shape, self.eigenvalues.shape
-        if len(shape) != 2 or shape[1] != 2 or values != (2,):
-            raise ValueError(
-                f"coordinates are (n, 2) and eigenvalues (2,), got {shape} and {values}"
-            )
-
-
-class EmbeddingDisplay(_OnAxes):
+class EmbeddingDisplay(Display):
     """Objects on two axes, by class or by a number; a negative axis is dashed and imaginary.
 
     The squared distance of two objects is the sum of the squared differences of their coordinates,
@@ -96,12 +61,14 @@ class EmbeddingDisplay(_OnAxes):
     'negative axis 2'
     """
 
+    size = (5.2, 4.4)
+
     def __init__(
         self, coordinates: ArrayLike, eigenvalues: ArrayLike, y: ArrayLike | None = None,
         axes: Sequence[int] = (0, 1),
     ) -> None:  # fmt: skip
-        super().__init__(coordinates, eigenvalues, axes)
-        self.y = y
+        self.coordinates, self.eigenvalues = np.asarray(coordinates), np.asarray(eigenvalues)
+        self.y, self.axes = y, axes
         self.n_landmarks: int | None = None
 
     @classmethod
@@ -176,107 +143,27 @@ class EmbeddingDisplay(_OnAxes):
         for text, name in zip(legend.get_texts(), names, strict=True):
             text.set(text=name, parse_math=False)
 
+    def _label(self, ax: Axes) -> None:
+        """Label the axes; a negative one is dashed and its numbers are imaginary."""
+        for axis, side, cross, value, number in zip(
+            (ax.xaxis, ax.yaxis), ("bottom", "left"), (ax.axvline, ax.axhline),
+            self.eigenvalues, self.axes, strict=True,
+        ):  # fmt: skip
+            sign = "negative" if value < 0 else "positive"
+            axis.set_label_text(f"{sign} axis {number + 1}, eigenvalue {value:+.3g}")
+            cross(0, color="#bbbbbb", linewidth=0.8, zorder=0)
+            if value < 0:
+                ax.spines[side].set(linestyle=(0, (5, 3)), color=SECOND, linewidth=1.4)
+                axis.set_tick_params(color=SECOND)
+                axis.set_major_formatter(imaginary)
+        ax.set_aspect("equal", adjustable="datalim")
 
-class LandmarkDisplay(_OnAxes):
-    """Landmarks among the objects, on two axes; larger ones weigh more in what was learned.
-
-    Parameters
-    ----------
-    coordinates : array-like of shape (n, 2)
-        The coordinates of the objects.
-    landmarks : array-like of shape (m, 2)
-        The coordinates of the landmarks.
-    eigenvalues : array-like of shape (2,)
-        The eigenvalues of the axes.
-    weights : array-like of shape (m,) or None, default=None
-        The weights of the landmarks, which are not negative.
-    axes : pair of int, default=(0, 1)
-        Which axes these are, counted from 0.
-
-    Attributes
-    ----------
-    ax_ : matplotlib Axes
-        The axes that were drawn on.
-    figure_ : matplotlib Figure
-        The figure that was drawn on.
-    objects_ : matplotlib collection
-        The marks of the objects.
-    landmarks_ : matplotlib collection
-        The marks of the landmarks.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from kreinlearn import KreinNystroem
-    >>> from kreinlearn.plotting import LandmarkDisplay
-    >>> X, y = load_iris(return_X_y=True)
-    >>> model = KreinNystroem("delta_gauss", landmarks=20, random_state=0).fit(X)
-    >>> len(LandmarkDisplay.from_estimator(model, X).landmarks_.get_offsets())
-    20
-    """
-
-    def __init__(
-        self, coordinates: ArrayLike, landmarks: ArrayLike, eigenvalues: ArrayLike, *,
-        weights: ArrayLike | None = None, axes: Sequence[int] = (0, 1),
-    ) -> None:  # fmt: skip
-        super().__init__(coordinates, eigenvalues, axes)
-        self.landmarks, self.weights = np.asarray(landmarks), weights
-
-    @classmethod
-    def from_estimator(
-        cls, estimator: KreinEstimator, X: Objects, *, axes: Sequence[int] = (0, 1),
-        ax: Axes | None = None,
-    ) -> Self:  # fmt: skip
-        """Draw the landmarks of an estimator among objects X.
-
-        The landmarks of a learner are the larger, the larger their coefficients in ``dual_coef_``
-        are.
-
-        Parameters
-        ----------
-        estimator : KreinPCA, KreinNystroem or Krein learner
-            The fitted estimator.
-        X : array-like or sequence of objects
-            The objects. For a precomputed matrix pass the one that was fitted.
-        axes : pair of int, default=(0, 1)
-            Which axes to draw, counted from 0 by decreasing magnitude of their eigenvalues.
-        ax : matplotlib Axes or None, default=None
-            Where to draw. By default a new figure is made.
-
-        Returns
-        -------
-        LandmarkDisplay
-            The display, which has been drawn.
-        """
-        signed = axes_of(estimator, X)
-        coordinates = signed.coordinates(X, axes)
-        if estimator.kernel_.domain.is_matrix:
-            if length(X) != estimator.n_features_in_ or estimator.landmark_indices_ is None:
-                raise ValueError("of a precomputed matrix pass the one that was fitted")
-            landmarks = coordinates[estimator.landmark_indices_]
-        else:
-            landmarks = signed.coordinates(estimator.landmarks_, axes)
-        weights = None
-        if hasattr(estimator, "dual_coef_"):
-            dual = estimator.dual_coef_.reshape(len(estimator.dual_coef_), -1)
-            weights = np.linalg.norm(dual, axis=1)
-        values = signed.D[list(axes)]
-        return cls(coordinates, landmarks, values, weights=weights, axes=axes).plot(ax)
-
-    def _draw(self, ax: Axes) -> None:
-        self._check()
-        n, m, sizes = len(self.coordinates), len(self.landmarks), np.array(42.0)
-        if self.weights is not None:
-            weights = np.asarray(self.weights, dtype=np.float64)
-            sizes = 12 + 90 * weights / (weights.max(initial=0.0) or 1.0)
-        (x1, x2), (z1, z2) = self.coordinates.T, self.landmarks.T
-        self.objects_ = ax.scatter(
-            x1, x2, s=10, color="#9a9a9a", linewidths=0, label=f"{n:,} objects"
-        )
-        self.landmarks_ = ax.scatter(z1, z2, s=sizes, label=f"{m:,} landmarks", **LANDMARK)
-        self._label(ax)
-        ax.legend(frameon=True, framealpha=0.9)
-        ax.set_title("Landmarks" + ("" if self.weights is None else " (larger: weigh more)"))
+    def _check(self) -> None:
+        shape, values = self.coordinates.shape, self.eigenvalues.shape
+        if len(shape) != 2 or shape[1] != 2 or values != (2,):
+            raise ValueError(
+                f"coordinates are (n, 2) and eigenvalues (2,), got {shape} and {values}"
+            )
 
 
 def imaginary(value: float, position: float = 0.0) -> str:

@@ -1,4 +1,4 @@
-"""Results as one document that can be shown on the terminal, as Markdown or as HTML."""
+"""Results as tables on the terminal, or as one page of HTML or Markdown."""
 
 from typing import TYPE_CHECKING
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from kreinlearn.evaluation.mistakes import ClassErrors, Example, Mistakes, NumberErrors
-from kreinlearn.report.model import Table, literal
+from kreinlearn.report.model import Table
 
 MOST_CLASSES = 20  # whose errors are shown, the largest first
 MOST_COLUMNS = 12  # classes of a confusion matrix
@@ -31,7 +31,7 @@ def _by_class(found: ClassErrors) -> Table:
     shares = 100 * found.wrong / np.maximum(found.counts, 1)
     order = np.argsort(-shares, kind="stable")[:MOST_CLASSES]
     rows = [
-        [literal(found.classes[c]), f"{found.counts[c]:,}", f"{found.wrong[c]:,}",
+        [found.classes[c], f"{found.counts[c]:,}", f"{found.wrong[c]:,}",
          f"{shares[c]:.1f}"]
         for c in order
     ]  # fmt: skip
@@ -42,7 +42,7 @@ def _by_class(found: ClassErrors) -> Table:
 
 
 def _confusion(found: ClassErrors) -> Table:
-    names = list(map(literal, found.classes))
+    names = found.classes
     rows = [
         [name, *(f"{count:,}" if count else "0" for count in counts)]
         for name, counts in zip(names, found.confusion.tolist(), strict=True)
@@ -54,7 +54,7 @@ def _confusion(found: ClassErrors) -> Table:
 
 def _pairs(found: ClassErrors) -> Table:
     rows = [
-        [f"{literal(one.true)} taken for {literal(one.predicted)}", f"{one.n:,}",
+        [f"{one.true} taken for {one.predicted}", f"{one.n:,}",
          "; ".join(map(_example, one.examples))]
         for one in found.pairs
     ]  # fmt: skip
@@ -71,12 +71,12 @@ def _worst(found: NumberErrors) -> Table:
 
 def _titled(what: str, found: Mistakes) -> str:
     """A title that says whose errors they are."""
-    return literal(f"{what}, by {found.learner}")
+    return f"{what}, by {found.learner}"
 
 
 def _example(one: Example) -> str:
     where = f"row {one.row}" if one.line is None else f"line {one.line}"
-    return literal(f"{one.shown} ({where})" if one.shown else where)
+    return f"{one.shown} ({where})" if one.shown else where
 
 
 def _counted(examples: Iterable[Example]) -> str:

@@ -2,36 +2,34 @@
 
 from __future__ import annotations
 
+import io
 import os
+import platform
 from collections.abc import Iterator
+from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from kreinlearn.data.writing import replacing
 from kreinlearn.evaluation import Evaluation, Score
 from kreinlearn.inspection import Inspection
 from kreinlearn.inspection.result import percent
-from kreinlearn.plotting import ComparisonDisplay, KernelWeightsDisplay, SpectrumDisplay
-from kreinlearn.plotting.style import MISSING, Display
-from kreinlearn.report import model
-from kreinlearn.report.html import to_html
-from kreinlearn.report.markdown import to_markdown
+from kreinlearn.plotting import KernelWeightsDisplay, SpectrumDisplay
+from kreinlearn.plotting.style import MISSING, SETTINGS, Display
 from kreinlearn.report.mistakes import tables_of
-from kreinlearn.report.model import Block, Document, Picture, Section, Table, Verdict, literal
-from kreinlearn.report.svg import drawing
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from kreinlearn.report.model import Block, Page, Picture, Table
+from kreinlearn.report.template import to_html, to_markdown
 
 WIDTH = 3.8  # inches, the width of a phone: there the text of a picture has its own size
-MEANINGS = (
-    "indefiniteness: the share of the spectrum that is negative, 0 % for a positive definite "
+PACKAGES = ("kreinlearn", "numpy", "scipy", "scikit-learn", "numba")
+MEANINGS = {
+    "indefiniteness": "the share of the spectrum that is negative, 0 % for a positive definite "
     "kernel; it grows with the number of objects, so it is given for parts of the sample, too",
-    "signature: how many eigenvalues are positive, negative and zero",
-    "effective rank: how many dimensions hold all but a few percent of the similarities",
-    "negative squared distances: pairs of objects with k(x, x) + k(z, z) - 2 k(x, z) below zero",
-    "label signal in the negative part: how much of what the labels say lies there",
-)
+    "signature": "how many eigenvalues are positive, negative and zero",
+    "effective rank": "how many dimensions hold all but a few percent of the similarities",
+    "negative squared distances": "pairs of objects with k(x, x) + k(z, z) - 2 k(x, z) below zero",
+    "label signal in the negative part": "how much of what the labels say lies there",
+}
 ABOUT = {
     "classification": "The error is the percentage of objects that were given a wrong label",
     "regression": "1 - R^2 is the squared error over the variance of the targets, 1 for a constant",
@@ -66,46 +64,42 @@ def write_report(
     """
     if inspection is None and evaluation is None:
         raise ValueError("a report is on an inspection, an evaluation or both; pass one of them")
-    document = document_of(inspection, evaluation, title, source, next_step)
-    is_markdown = Path(path).suffix == ".md"
-    page = to_markdown(_without_pictures(document)) if is_markdown else to_html(document)
-    with replacing(Path(path)) as temporary:
-        temporary.write_text(page, encoding="utf8")
-
-
-def document_of(
-    inspection: Inspection | None, evaluation: Evaluation | None, title: str | None = None,
-    source: str | None = None, next_step: str | None = None,
-) -> Document:  # fmt: skip
-    """The document of a report, with the answer before all sections and what is technical last."""
-    verdict, sections = [], []
+    verdict: list[str] = []
+    sections: dict[str, list[Block]] = {}
     if evaluation is not None:
         verdict += [evaluation.answer, evaluation.verdict]
         if evaluation.mistakes is not None:
             name = f"Where {evaluation.mistakes.learner} errs"
-            sections.append(Section(literal(name), list(tables_of(evaluation.mistakes))))
+            sections[name] = list(tables_of(evaluation.mistakes))
     if next_step is not None:
-        sections.append(Section("What to run next", [f"`{next_step}`"]))
+        sections["What to run next"] = [next_step]
     if evaluation is not None:
-        sections.append(Section("Which learner errs least", list(_of_evaluation(evaluation))))
+        sections["Which learner errs least"] = list(_of_evaluation(evaluation))
     if inspection is not None:
         verdict += [inspection.answer, in_a_sentence(inspection)]
-        name = f"What this {inspection.kind} is like"
-        sections.append(Section(name, list(_of_inspection(inspection))))
-        sections.append(Section("What to do", [inspection.advice]))
+        sections[f"What this {inspection.kind} is like"] = list(_of_inspection(inspection))
+        sections["What to do"] = [inspection.advice]
     kernels = [result.kernel for result in (inspection, evaluation) if result is not None]
-    sections.append(Section("How this was made", [_how(kernels, source)]))
+    sections["How this was made"] = [made_of("; ".join(dict.fromkeys(kernels)), source)]
     name = "Learning from similarities" + (f": {source}" if source else "")
-    return Document(
-        literal(title or name), [Verdict(literal(" ".join(filter(None, verdict))))], sections
-    )
+    write_page(Path(path), Page(title or name, " ".join(filter(None, verdict)), sections))
 
 
-def _without_pictures(document: Document) -> Document:
-    """The same document, whose pictures would be files of their own."""
-    for part in document.sections:
-        part.blocks = [block for block in part.blocks if not isinstance(block, Picture)]
-    return document
+def write_page(path: Path, page: Page) -> None:
+    """Write a page, as Markdown if the name says so; the file is whole or as it was before."""
+    text = to_markdown(page) if path.suffix == ".md" else to_html(page)
+    with replacing(path) as temporary:
+        temporary.write_text(text, encoding="utf8")
+
+
+def made_of(kernel: str, source: str | None) -> list[str]:
+    """A list of what results depend on."""
+    versions = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
+    return [
+        *([f"objects: {source}"] if source else []), *([f"kernel: {kernel}"] if kernel else []),
+        f"date: {datetime.now(UTC):%Y-%m-%d}",
+        f"versions: Python {platform.python_version()}, {versions}",
+    ]  # fmt: skip
 
 
 def in_a_sentence(result: Inspection) -> str:
@@ -120,49 +114,34 @@ def in_a_sentence(result: Inspection) -> str:
 
 
 def _of_evaluation(result: Evaluation) -> Iterator[Block]:
-    """The blocks on an evaluation: errors, a picture of them, failures and notes."""
+    """The blocks on an evaluation: errors, weights of kernels, failures and notes."""
     rows = zip(result.rows(), result.scores, strict=True)
-    tried = [[literal(cell) for cell in row] for row, score in rows if not score.failed]
+    tried = [list(row) for row, score in rows if not score.failed]
     if tried:
         note = (
             f"{ABOUT[result.task]}, mean and standard error over the folds, which are the same for "
-            "all. Differences from the best, of those fitted to as many objects, are paired fold "
-            "by fold; p is two-sided, of a t test corrected for training parts that overlap. "
-            "Seconds are means of a fold."
+            "all. Differences from the best are paired fold by fold; p is two-sided, of a t test "
+            "corrected for training parts that overlap. Seconds are means of a fold."
         )
         title = f"Errors on {result.n_folds} folds of {result.n_objects:,} objects"
         yield Table(title, result.header, tried, [note])
-        yield _comparison(result)
     if result.weighted is not None:
         yield _weights(result.weighted)
-    failed = [literal(f"{score.name}: {score.failed}") for score in result.scores if score.failed]
-    for what, items in (("Learners without a result:", failed), ("Notes:", result.notes)):
+    failed = [f"{score.name}: {score.failed}" for score in result.scores if score.failed]
+    for what, items in (("Learners without a result:", failed), ("Notes:", list(result.notes))):
         if items:
-            yield from (what, model.bulleted(items))
-
-
-def _comparison(result: Evaluation) -> Block:
-    means = [f"{s.described} {result.shown(s.mean)}" for s in result.scores if not s.failed]
-    display = ComparisonDisplay(result)
-    beyond = any(score.mean > display.right for score in result.scores)
-    caption = (
-        f"Mean {result.metric} of each learner; bars are one standard error, Krein learners are "
-        f"filled.{' A triangle at the edge lies beyond it.' if beyond else ''}"
-    )
-    alt = f"Dot plot of {result.metric} by learner: {', '.join(means)}."
-    return _drawn("errors", caption, alt, display, display.size[1])
+            yield from (what, items)
 
 
 def _weights(score: Score) -> Block:
     weights = score.kernel_weights or {}
-    display = KernelWeightsDisplay(weights, score.kernel_losses)
     caption = (
         f"Weights of the kernels in the sum that {score.name} has learned on the first fold, and "
         "the leave-one-out loss of each kernel alone."
     )
     shown = ", ".join(f"{name} {weight:.2g}" for name, weight in weights.items())
     alt = f"Bar plot of the weights of kernels: {shown}."
-    return _drawn("weights", caption, alt, display, display.size[1])
+    return drawn(caption, alt, KernelWeightsDisplay(weights, score.kernel_losses))
 
 
 def _of_inspection(result: Inspection) -> Iterator[Block]:
@@ -170,41 +149,34 @@ def _of_inspection(result: Inspection) -> Iterator[Block]:
     rows = [list(row) for row in result.rows()]
     yield Table(f"What was found about the {result.kind}", ("finding", "value"), rows)
     if not result.indistinct and len(result.eigenvalues):
-        yield _spectrum(result)
-    shown = {name for name, _ in rows}
+        positive, negative, _ = result.signature
+        share = percent(result.indefiniteness[result.n_sampled])
+        caption = (
+            "Eigenvalues of the similarity matrix by decreasing magnitude, those of each sign "
+            "apart."
+        )
+        alt = (
+            f"Line plot of {positive} positive and {negative} negative eigenvalues; {share} of the "
+            "sum of magnitudes is negative."
+        )
+        yield drawn(caption, alt, SpectrumDisplay(result.eigenvalues, relative=True), 2.8)
     yield "In other words:"
-    yield model.bulleted(text for text in MEANINGS if text.partition(":")[0] in shown)
+    shown = {name for name, _ in rows}
+    yield [f"{name}: {meaning}" for name, meaning in MEANINGS.items() if name in shown]
 
 
-def _spectrum(result: Inspection) -> Block:
-    positive, negative, _ = result.signature
-    share = percent(result.indefiniteness[result.n_sampled])
-    caption = (
-        "Eigenvalues of the similarity matrix by decreasing magnitude, those of each sign apart."
-    )
-    alt = (
-        f"Line plot of {positive} positive and {negative} negative eigenvalues; {share} of the sum "
-        "of magnitudes is negative."
-    )
-    display = SpectrumDisplay(result.eigenvalues, relative=True)
-    return _drawn("spectrum", caption, alt, display, 2.8)
-
-
-def _drawn(name: str, caption: str, alt: str, display: Display, height: float) -> Picture | str:
-    """A picture of a display, or a sentence if there is no matplotlib."""
-
-    def draw(figure: Figure) -> None:
-        display.plot(figure.add_subplot())
-        display.ax_.set_title("")  # the caption says it
-
+def drawn(caption: str, alt: str, display: Display, height: float | None = None) -> Picture | str:
+    """A picture of a display, the same each time, or a sentence if there is no matplotlib."""
     try:
-        return Picture(name, caption, alt, drawing((WIDTH, height), draw), fluid=True)
+        import matplotlib
+        from matplotlib.figure import Figure
     except ImportError:
         return f"A picture is not here: {MISSING}."
-
-
-def _how(kernels: list[str], source: str | None) -> str:
-    """A list of what the report depends on."""
-    kernel = "; ".join(filter(None, dict.fromkeys(kernels)))
-    items = {"objects": source, "kernel": kernel, **model.made_by()}
-    return model.bulleted(f"{name}: {literal(text)}" for name, text in items.items() if text)
+    with matplotlib.rc_context({**matplotlib.rcParamsDefault, **SETTINGS}):
+        size = (WIDTH, height or display.size[1])
+        figure, file = Figure(figsize=size, layout="constrained"), io.StringIO()
+        display.plot(figure.add_subplot())
+        display.ax_.set_title("")  # the caption says it
+        nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+        figure.savefig(file, format="svg", metadata=nothing)
+    return Picture(caption, alt, file.getvalue())

@@ -1,11 +1,11 @@
-"""A document on the terminal, where pictures are represented by their captions."""
+"""A table on the terminal."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal
 
-from kreinlearn.report.model import Block, Document, Picture, Table
+from kreinlearn.report.model import Table
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -14,50 +14,14 @@ VERDICTS = {"PASS": "green", "MISS": "bold red", "not measured": "yellow"}
 WRAPPED = 36  # characters of a line in a cell that is wrapped
 
 
-def show(document: Document, console: Console) -> None:
-    """Print a document.
-
-    Parameters
-    ----------
-    document : Document
-        The document.
-    console : rich Console
-        Where to print it.
-    """
-    from rich.text import Text
-
-    numbers = document.numbers
-    console.print(document.title, style="bold", markup=False, highlight=False)
-    console.print()
-    _show_blocks(numbers, document.lead, console)
-    for i, section in enumerate(document.sections, 1):
-        console.rule(Text(f"{i}. {section.title}"), align="left")
-        _show_blocks(numbers, section.blocks, console)
-        if section.checks:
-            show_table(section.checked, console)
-            console.print()
-
-
-def _show_blocks(numbers: dict[int, int], blocks: Iterable[Block], console: Console) -> None:
-    for block in blocks:
-        number = numbers.get(id(block))
-        if isinstance(block, Table):
-            show_table(block, console, f"Table {number}. ")
-        elif isinstance(block, Picture):
-            console.print(f"Figure {number}. {block.caption}", markup=False, highlight=False)
-        else:
-            console.print(block, markup=False, highlight=False)
-        console.print()
-
-
-def show_table(table: Table, console: Console, label: str = "") -> None:
+def show_table(table: Table, console: Console) -> None:
     """Print a table; if it is too wide, in several parts that each have the first column."""
     from rich.table import Table as RichTable
     from rich.text import Text
 
     numeric = table.numeric
     for part in parts(table, console.width):
-        title = Text(label + table.title) if 1 in part or len(table.header) == 1 else None
+        title = Text(table.title) if 1 in part or len(table.header) == 1 else None
         shown = RichTable(title=title, title_justify="left", title_style="bold")
         for j, width in part.items():
             side: Literal["right", "left"] = "right" if numeric[j] else "left"

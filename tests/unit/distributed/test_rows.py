@@ -13,7 +13,7 @@ from sklearn.base import clone
 import kreinlearn as kl
 from kreinlearn import Resources
 from kreinlearn.data.tiles import TILE
-from kreinlearn.distributed import delayed, entrance, selecting, worker_rows
+from kreinlearn.distributed import delayed, hinge, selecting, worker_rows
 from kreinlearn.distributed.rows import DaskRows, rows_of
 from kreinlearn.distributed.worker_rows import column_on_workers
 from tests.unit.distributed.lazy import (
@@ -160,7 +160,7 @@ def test_targets_in_memory_are_sent_to_the_workers_once():
 @pytest.mark.parametrize("name", ["ridge", "classifier"])
 def test_rows_that_do_not_fit_the_workers_are_read_twice(name, monkeypatch):
     """Once for the sample in which landmarks are chosen, once for the sums; a width is given."""
-    monkeypatch.setattr(entrance, "room", lambda *args, **kwargs: 0)
+    monkeypatch.setattr(hinge, "room", lambda *args, **kwargs: 0)
     model, targets = READERS[name]
     rows, y = Reads(X), Reads(targets)
     clone(model).set_params(kernel_params={"width": 1.0}).fit(rows.array, y.array)
@@ -179,7 +179,7 @@ DOCUMENTED = {  # in docs/scale.rst
 
 @pytest.mark.parametrize("name", DOCUMENTED)
 def test_rows_that_do_not_fit_the_workers_are_read_as_often_as_is_said(name, monkeypatch):
-    for module in (entrance, selecting):
+    for module in (hinge, selecting):
         monkeypatch.setattr(module, "room", lambda *args, **kwargs: 0)
     model, more, times = DOCUMENTED[name]
     rows = Reads(X)
@@ -189,7 +189,7 @@ def test_rows_that_do_not_fit_the_workers_are_read_as_often_as_is_said(name, mon
 
 def test_a_machine_without_room_reads_rows_as_often_as_is_said(monkeypatch):
     """Every step reads the rows once, to decide them and to sum those that change sides."""
-    for module in (entrance, worker_rows):
+    for module in (hinge, worker_rows):
         monkeypatch.setattr(module, "room", lambda *args, **kwargs: 0)
     rows, model = Reads(X), clone(READERS["machine"][0]).set_params(kernel_params={"width": 1.0})
     model.fit(rows.array, TWO)

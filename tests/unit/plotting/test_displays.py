@@ -36,15 +36,11 @@ from kreinlearn.datasets import (  # noqa: E402
     make_polygons,
     make_warped_series,
 )
-from kreinlearn.evaluation import Evaluation, Score  # noqa: E402
 from kreinlearn.plotting import (  # noqa: E402
-    ComparisonDisplay,
     EmbeddingDisplay,
     ExplanationDisplay,
     KernelWeightsDisplay,
-    LandmarkDisplay,
     PenaltyDisplay,
-    RankErrorDisplay,
     SpectrumDisplay,
 )
 from tests import oracles  # noqa: E402
@@ -104,48 +100,6 @@ def test_signs_are_told_apart_without_colours() -> None:
     looks = [(ln.get_marker(), ln.get_linestyle(), ln.get_markerfacecolor() == "white")
              for ln in lines.values()]  # fmt: skip
     assert all(a != b for a, b in zip(*looks, strict=True))
-
-
-# Rank
-
-
-def test_errors_by_rank_are_those_of_the_truncated_matrix() -> None:
-    K = indefinite()
-    model = KreinNystroem("precomputed", landmarks=Landmarks(None, core="plain")).fit(K)
-    display = RankErrorDisplay.from_estimator(model, K, ranks=[1, 5, 20, 39])
-    D, U = np.linalg.eigh(K)
-    order = np.argsort(-np.abs(D))
-    for k, error, best in zip(display.ranks, display.errors, display.optimum, strict=True):
-        kept = order[:k]
-        missed = np.linalg.norm(K - (U[:, kept] * D[kept]) @ U[:, kept].T) / np.linalg.norm(K)
-        assert error == pytest.approx(missed, rel=1e-6)
-        assert best == pytest.approx(missed, rel=1e-6)
-    assert display.optimum_line_ is not None
-    np.testing.assert_array_equal(display.line_.get_xdata(), [1, 5, 20, 39])
-    np.testing.assert_array_equal(display.line_.get_ydata(), display.errors)
-
-
-def test_the_last_error_is_that_of_the_approximation_and_a_sample_estimates_it() -> None:
-    X = vectors(150)
-    model = KreinNystroem("delta_gauss", landmarks=30, random_state=0).fit(X)
-    exact = RankErrorDisplay.from_estimator(model, X)
-    K = model.kernel_(X, X)
-    missed = np.linalg.norm(K - model.approximate(X)) / np.linalg.norm(K)
-    assert exact.errors[-1] == pytest.approx(missed, rel=1e-6)
-    assert exact.standard_errors is None
-    some = RankErrorDisplay.from_estimator(model, X, n_rows=70, random_state=0)
-    assert some.optimum is None
-    gaps = np.abs(some.errors - exact.errors)
-    assert np.all(gaps <= 5 * np.asarray(some.standard_errors) + 1e-12)
-    np.testing.assert_array_equal(some.ranks, exact.ranks)
-
-
-@pytest.mark.parametrize("ranks", [[0], [31], [], [2.5]])
-def test_ranks_that_are_not_there_are_refused(ranks: list[Any]) -> None:
-    X = vectors()
-    model = KreinNystroem("delta_gauss", landmarks=30, random_state=0).fit(X)
-    with pytest.raises(ValueError, match="from 1 to rank_"):
-        RankErrorDisplay.from_estimator(model, X, ranks=ranks)
 
 
 # Penalties
@@ -359,55 +313,6 @@ def test_numbers_are_shown_by_shade() -> None:
         EmbeddingDisplay.from_predictions(X[:, :2], [1.0, 1.0], X[1:, 2])
 
 
-# Landmarks
-
-
-def test_landmarks_lie_where_their_objects_do() -> None:
-    X = vectors(80)
-    model = KreinNystroem("delta_gauss", landmarks=20, random_state=0).fit(X)
-    display = LandmarkDisplay.from_estimator(model, X)
-    whole = np.asarray(display.objects_.get_offsets())
-    np.testing.assert_allclose(
-        display.landmarks_.get_offsets(), whole[model.landmark_indices_], atol=1e-9
-    )
-    assert display.ax_.get_legend().get_texts()[1].get_text() == "20 landmarks"
-
-
-def test_landmarks_of_a_matrix_and_of_a_learner() -> None:
-    D = dissimilarities()
-    y = D[0]
-    model = KreinRidge("precomputed_dissimilarity", landmarks=12, random_state=0).fit(D, y)
-    display = LandmarkDisplay.from_estimator(model, D)
-    offsets = np.asarray(display.landmarks_.get_offsets())
-    np.testing.assert_array_equal(offsets, display.coordinates[model.landmark_indices_])
-    sizes, weights = display.landmarks_.get_sizes(), np.abs(model.dual_coef_)
-    np.testing.assert_array_equal(np.argsort(sizes), np.argsort(weights))
-    with pytest.raises(ValueError, match="square one that was fitted"):
-        LandmarkDisplay.from_estimator(model, D[:5])
-
-
-# Comparison
-
-
-def test_a_comparison_draws_each_learner_and_leaves_out_who_failed() -> None:
-    scores = [
-        Score("mine", "Krein learner", np.array([2.0, 4.0]), 0.1, 0.1),
-        Score("theirs", "baseline", np.array([5.0, 6.0]), 0.1, 0.1),
-        Score("constant", "trivial", np.array([60.0, 62.0]), 0.1, 0.1),
-        Score("broken", "baseline", np.empty(0), np.nan, np.nan, "why"),
-    ]
-    found = Evaluation("classification", "error, %", 10, 2, 1.0, "k", scores)
-    ax = ComparisonDisplay.from_evaluation(found).ax_
-    assert [t.get_text() for t in ax.get_yticklabels()] == ["mine", "theirs", "constant"]
-    marks = [c.lines[0] for c in ax.containers]
-    assert [float(m.get_xdata()[0]) for m in marks] == [3.0, 5.5]
-    assert [m.get_markerfacecolor() for m in marks] == ["black", "white"]
-    bars = [c.lines[2][0].get_segments()[0][:, 0] for c in ax.containers]
-    np.testing.assert_allclose(bars, [[2.0, 4.0], [5.0, 6.0]])  # s.e. of two: half their gap
-    assert "61.0" in drawn_text(ax)  # at the edge
-    assert ax.get_xlim()[1] < 10
-
-
 # Weights
 
 
@@ -551,10 +456,8 @@ def displays() -> list[Any]:
     ridge = KreinRidge("delta_gauss", landmarks=20, random_state=0).fit(X, y)
     return [
         lambda ax: SpectrumDisplay.from_estimator(nystroem, ax=ax),
-        lambda ax: RankErrorDisplay.from_estimator(nystroem, X, ax=ax),
         lambda ax: PenaltyDisplay.from_estimator(ridge, X, y, grid=3, ax=ax),
         lambda ax: EmbeddingDisplay.from_estimator(ridge, X, y, ax=ax),
-        lambda ax: LandmarkDisplay.from_estimator(ridge, X, ax=ax),
         lambda ax: KernelWeightsDisplay.from_estimator(two_fields(), ax=ax),
         lambda ax: ExplanationDisplay.from_estimator(ridge, X[0], ax=ax),
     ]
@@ -581,9 +484,7 @@ def test_axes_are_labelled_titled_and_where_they_were_asked_for() -> None:
     "make",
     [
         lambda m, X: SpectrumDisplay.from_estimator(m),
-        lambda m, X: RankErrorDisplay.from_estimator(m, X),
         lambda m, X: EmbeddingDisplay.from_estimator(m, X),
-        lambda m, X: LandmarkDisplay.from_estimator(m, X),
     ],
 )
 def test_a_machine_without_signed_axes_is_refused(make: Any) -> None:
@@ -600,9 +501,9 @@ def test_axes_that_are_not_there_are_refused() -> None:
 
 
 def test_all_displays_are_public() -> None:
-    assert set(plotting.__all__) >= {
-        *("SpectrumDisplay", "RankErrorDisplay", "PenaltyDisplay", "EmbeddingDisplay"),
-        *("LandmarkDisplay", "ComparisonDisplay", "KernelWeightsDisplay", "ExplanationDisplay"),
+    assert set(plotting.__all__) == {
+        *("SpectrumDisplay", "PenaltyDisplay", "EmbeddingDisplay"),
+        *("KernelWeightsDisplay", "ExplanationDisplay"),
     }
 
 

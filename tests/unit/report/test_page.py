@@ -73,10 +73,10 @@ def test_nothing_is_wider_than_the_window(
     assert browser.value("window.innerWidth") == width
     assert browser.value("document.documentElement.scrollWidth") <= width
     boxes = browser.value(
-        "[...document.querySelectorAll('p, li, h1, h2, figure, figcaption, svg, .scroll')]"
+        "[...document.querySelectorAll('p, li, h1, h2, figure, figcaption, img, .scroll')]"
         ".map(e => e.getBoundingClientRect().right)"
     )
-    assert len(boxes) > 30
+    assert len(boxes) > 25
     assert max(boxes) <= width
 
 
@@ -90,26 +90,21 @@ def test_a_table_that_is_too_wide_scrolls_in_its_box(browser: chromium.Browser, 
 
 
 @pytest.mark.parametrize("width", [375, 1200])
-def test_pictures_are_drawn_and_their_text_is_read(
+def test_pictures_are_drawn_and_described(
     browser: chromium.Browser, page: Path, width: int
 ) -> None:
     browser.open(page, width)
     pictures = browser.value(
-        "[...document.querySelectorAll('svg')].map(s => { const b = s.getBoundingClientRect();"
-        " return [b.width, b.height, s.querySelectorAll('path, use').length,"
-        " Math.min(...[...s.querySelectorAll('text')].map(t => t.getBoundingClientRect().height)),"
-        " s.querySelector('title').textContent, s.querySelector('desc').textContent,"
-        " s.textContent]; })"
+        "[...document.querySelectorAll('img')].map(s => { const b = s.getBoundingClientRect();"
+        " return [b.width, b.height, s.complete, s.naturalWidth, s.alt]; })"
     )
-    assert len(pictures) == 3
-    for across, height, drawn, smallest, title, description, text in pictures:
+    assert len(pictures) == 2
+    for across, height, complete, natural, description in pictures:
         assert 250 < across <= width
         assert height > 100
-        assert drawn > (12 if "weight" in title.lower() else 20)  # two bars need few strokes
-        assert smallest >= 9  # pixels
-        assert title
+        assert complete
+        assert natural > 200
         assert len(description) > 40
-        assert KREIN in text or "|eigenvalue|" in text
 
 
 def test_the_verdict_comes_first_and_everything_is_said(
@@ -138,17 +133,18 @@ def test_the_verdict_comes_first_and_everything_is_said(
 def test_names_are_text_and_never_markup(browser: chromium.Browser, page: Path) -> None:
     browser.open(page, 1200)
     assert browser.value("window.ran") is None
-    assert browser.value("document.querySelectorAll('script, img, iframe, link').length") == 0
+    assert browser.value("document.querySelectorAll('script, iframe, link').length") == 0
+    sources = browser.value("[...document.querySelectorAll('img')].map(e => e.src.slice(0, 18))")
+    assert set(sources) == {"data:image/svg+xml"}
     assert browser.value("document.title").endswith(EVIL + LONG)
     assert EVIL in browser.value("document.querySelector('table').textContent")
-    assert EVIL[:31] + "…" in browser.value("document.querySelector('svg').textContent")
 
 
 def test_no_request_is_made_and_nothing_is_complained_about(
     browser: chromium.Browser, page: Path
 ) -> None:
     browser.open(page, 375)
-    assert set(browser.requests()) == {page.as_uri()}
+    assert {one for one in browser.requests() if not one.startswith("data:")} == {page.as_uri()}
     assert browser.complaints() == []
 
 
@@ -169,8 +165,10 @@ def test_a_screen_reader_finds_its_way(browser: chromium.Browser, page: Path) ->
             role, name = node["role"]["value"], node.get("name", {}).get("value", "")
             named.setdefault(role, []).append(name)
     assert len(named["main"]) == 1
-    assert named["navigation"] == ["Contents"]
-    assert all(name.startswith("Table") for name in named["table"])
+    assert named["table"] == [
+        "Errors on 5 folds of 60 objects",
+        "What was found about the dissimilarity",
+    ]
     assert all(named["image"])
     assert all("plot of" in name for name in named["image"])
     assert named["columnheader"][:2] == ["learner", "error, %"]
@@ -188,7 +186,7 @@ def test_a_screen_reader_finds_its_way(browser: chromium.Browser, page: Path) ->
 def test_text_stands_out_from_the_paper(browser: chromium.Browser, page: Path, dark: bool) -> None:
     browser.open(page, 1200, dark=dark)
     pairs = browser.value(
-        "['body', '.verdict', 'a', '.notes', 'td'].map(s => [getComputedStyle("
+        "['body', '.verdict', '.notes', 'td'].map(s => [getComputedStyle("
         "document.querySelector(s)).color, getComputedStyle(document.querySelector("
         "s == '.verdict' ? s : 'body')).backgroundColor])"
     )
@@ -291,5 +289,5 @@ def test_without_matplotlib_a_sentence_stands_for_a_picture(
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     write_report(tmp_path / "r.html", inspection=inspected())
     text = (tmp_path / "r.html").read_text(encoding="utf8")
-    assert "<svg" not in text
+    assert "<img" not in text
     assert "kreinlearn[plot]" in text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import signal
 import struct
 import subprocess
@@ -262,6 +263,7 @@ def test_interrupted_it_gives_130_and_no_traceback(tmp_path: Path) -> None:
         stderr=subprocess.PIPE,
         text=True,
         cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])},
         **hearing(),
     )
     assert process.stdout is not None
