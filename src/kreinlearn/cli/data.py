@@ -99,7 +99,6 @@ def load(options: argparse.Namespace, talk: Talk, *, streams: bool = False) -> G
         talk.note(f"kernel: {given.kernel} (--kernel names another)")
     if not options.column and given.columns and not (kernel is not None and kernel.fields):
         talk.note(f"columns: {listed(given.columns)} (--column names others)")
-    talk.detail(f"{given.n:,} objects in {options.file}")
     shown = given.kernel if kernel is None else kernel.shown
     target = target_for(file, options, given)
     _say_strange_classes(target, talk)

@@ -66,7 +66,6 @@ def run(options: argparse.Namespace, talk: Talk) -> int:
             say_formulas(columns, output, options, talk)
             write(columns)
             n += len(rows.X)
-            talk.detail(f"{n:,} rows")
         if not n:
             raise ValueError(f"{options.file} has no rows")
     talk.note(f"{n:,} predictions: {'stdout' if output == STDOUT else output}")
