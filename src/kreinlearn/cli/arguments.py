@@ -148,21 +148,6 @@ def learners(text: str) -> list[str]:
     return [known[one.lower()] for one in given]
 
 
-def learners_of(names: Sequence[str], task: str) -> list[str]:
-    """Return learners as evaluate knows them; a ValueError names one that is not for the task."""
-    place, found = ("classification", "regression").index(task), list[str]()
-    for name in names:
-        meant = LEARNERS[name][place] if name in LEARNERS else (name,)
-        if not meant or not any(meant[0] in both[place] for both in LEARNERS.values()):
-            able = [one for one, both in LEARNERS.items() if both[place]]
-            raise ValueError(
-                f"--learners {name} is not for {task}; there are {', '.join(able)} (--task "
-                "decides what is learned)"
-            )
-        found += [one for one in meant if one not in found]
-    return found
-
-
 def kernel_parameters(options: Namespace, verbose: int) -> dict[str, Any]:
     """Return how a kernel is evaluated, by the names that all functions and estimators have.
 
