@@ -196,7 +196,7 @@ def test_bad_input_81_a_folder_of_many_kinds(capsys: pytest.CaptureFixture[str])
         ("evaluate x.csv --target label --csv x.csv --force", "--csv: x.csv is read, and would be"),
         ("inspect x.csv --html ./x.csv --force", "--html: x.csv is read, and would be written"),
         ("inspect x.csv --samples 1", "'1' is not a number of objects, 2 or more"),
-        ("fit x.csv --target label -o m.krein --quiet --verbose", "not allowed with"),
+        ("fit x.csv --target label -o m.krein --verbose", "there is no flag --verbose"),
         ("predict m.krein x.csv -o out.txt", "it must end in one of .csv, .tsv, .jsonl, .parquet"),
         ("predict m.krein x.csv --id prediction", "what is written has a column of that name"),
         ("predict x.csv m.krein", "the model comes first: predict m.krein x.csv"),

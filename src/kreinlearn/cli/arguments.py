@@ -8,9 +8,8 @@ from argparse import ArgumentTypeError, Namespace
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
-from typing import Any, TypeVar
+from typing import Any
 
-T = TypeVar("T")
 FRONT = "krein"  # the estimator that is used unless another one is named
 ESTIMATORS: dict[str, tuple[str, str | None]] = {  # the classifier and the regressor of each name
     FRONT: ("KreinClassifier", "KreinRegressor"),
@@ -34,67 +33,51 @@ CONFORMAL = ("split", "cv+")
 WORDS = {"true": True, "false": False, "none": None}
 
 
-def _read(text: str, convert: Callable[[str], T], allowed: Callable[[T], bool], what: str) -> T:
-    """Return ``convert(text)`` if that is allowed; otherwise say what the text is not."""
-    with suppress(ValueError):
-        value = convert(text)
-        if allowed(value):
-            return value
-    raise ArgumentTypeError(f"{text!r} is not {what}")
+def _number(
+    what: str, convert: type = int, allowed: Callable[[Any], bool] = lambda value: value >= 1,
+    words: Sequence[str] = (),
+) -> Callable[[str], Any]:  # fmt: skip
+    """Return what reads a number, or one of some words; otherwise it says what a text is not."""
+
+    def read(text: str) -> Any:
+        with suppress(ValueError):
+            value = text if text in words else convert(text)
+            if text in words or allowed(value):
+                return value
+        raise ArgumentTypeError(f"{text!r} is not {what}")
+
+    return read
 
 
-def _whole(least: int, what: str) -> Callable[[str], int]:
-    return lambda text: _read(text, int, lambda value: value >= least, what)
-
-
-seed = _whole(0, "a whole number, 0 or more")
-folds = _whole(2, "a number of folds, 2 or more")
-count = _whole(1, "a whole number, 1 or more")
-several = _whole(2, "a number of objects, 2 or more")
-
-
-def jobs(text: str) -> int:
-    return _read(text, int, bool, "a number of workers: 1, 2, ..., or -1 for all")
-
-
-def _positive(what: str) -> Callable[[str], float]:
-    return lambda text: _read(text, float, lambda value: 0 < value < float("inf"), what)
-
-
-share = _positive("a number above 0")
-
-
-def coverage(text: str) -> float:
-    what = "a number between 0 and 1, such as 0.9: the share of rows to be covered"
-    return _read(text, float, lambda value: 0 < value < 1, what)
-
-
-seconds = _positive("a number of seconds above 0")
+seed = _number("a whole number, 0 or more", allowed=lambda value: value >= 0)
+folds = _number("a number of folds, 2 or more", allowed=lambda value: value >= 2)
+count = _number("a whole number, 1 or more")
+several = _number("a number of objects, 2 or more", allowed=lambda value: value >= 2)
+jobs = _number("a number of workers: 1, 2, ..., or -1 for all", allowed=bool)
+rank = _number("auto, or a whole number, 1 or more", words=["auto"])
+clusters = _number("auto, or a number of groups, 1 or more", words=["auto"])
+share = _number("a number above 0", float, lambda value: 0 < value < float("inf"))
+seconds = _number("a number of seconds above 0", float, lambda value: 0 < value < float("inf"))
+coverage = _number(
+    "a number between 0 and 1, such as 0.9: the share of rows to be covered",
+    float, lambda value: 0 < value < 1,
+)  # fmt: skip
 
 
 def landmarks(text: str) -> int | float | str | None:
-    if text in ("auto", "all"):
-        return "auto" if text == "auto" else None
-    what = "auto, all, a number or a share such as 0.1"
-    if "." in text:
-        return _read(text, float, lambda value: 0 < value <= 1, what)
-    return _read(text, int, lambda value: value >= 1, what)
-
-
-def rank(text: str) -> int | str:
-    return text if text == "auto" else count(text)
-
-
-def clusters(text: str) -> int | str:
-    what = "auto, or a number of groups, 1 or more"
-    return text if text == "auto" else _read(text, int, lambda value: value >= 1, what)
+    what, part = "auto, all, a number or a share such as 0.1", "." in text
+    allowed = (lambda value: 0 < value <= 1) if part else (lambda value: value >= 1)
+    found = _number(what, float if part else int, allowed, ["auto", "all"])(text)
+    return None if found == "all" else found
 
 
 def memory(text: str) -> str:
     from kreinlearn.data.memory import budget_bytes
 
-    _read(text, budget_bytes, lambda size: size >= 1, "a size such as 500MB or 4GiB")
-    return text
+    with suppress(ValueError):
+        if budget_bytes(text) >= 1:
+            return text
+    raise ArgumentTypeError(f"{text!r} is not a size such as 500MB or 4GiB")
 
 
 def encoding(text: str) -> str:
@@ -130,26 +113,28 @@ def _value(text: str) -> Any:
         return tuple(map(_value, text.split(","))) if "," in text else text
 
 
-def close_to(name: str, known: Iterable[str]) -> str:
+def close_to(name: str, known: Iterable[str], otherwise: str = "") -> str:
     """Return "did you mean ...?" if a known name is like this one."""
     same = {one.lower(): one for one in known}
     close = [same[one] for one in get_close_matches(name.lower(), same, n=3)]
-    return f"did you mean {' or '.join(close)}?" if close else ""
+    return f"did you mean {' or '.join(close)}?" if close else otherwise
+
+
+def _known(text: str, what: str, known: Iterable[str], listed: str) -> str:
+    if text not in known:
+        meant = close_to(text, known, f"there are {listed}")
+        raise ArgumentTypeError(f"there is no {what} {text!r}; {meant}")
+    return text
 
 
 def estimator(text: str) -> str:
-    known = [*ESTIMATORS, *(name for pair in ESTIMATORS.values() for name in pair if name)]
-    if text not in known:
-        meant = close_to(text, known) or f"there are {', '.join(ESTIMATORS)}, and names of classes"
-        raise ArgumentTypeError(f"there is no estimator {text!r}; {meant}")
-    return text
+    classes = [name for pair in ESTIMATORS.values() for name in pair if name]
+    listed = f"{', '.join(ESTIMATORS)}, and names of classes"
+    return _known(text, "estimator", [*ESTIMATORS, *classes], listed)
 
 
 def objects(text: str) -> str:
-    if text not in OBJECTS:
-        meant = close_to(text, OBJECTS) or f"there are {', '.join(OBJECTS)}"
-        raise ArgumentTypeError(f"there is no kind of objects {text!r}; {meant}")
-    return text
+    return _known(text, "kind of objects", OBJECTS, ", ".join(OBJECTS))
 
 
 def learners(text: str) -> list[str]:
@@ -159,24 +144,8 @@ def learners(text: str) -> list[str]:
     given = [one.strip() for one in text.split(",")]
     for one in given:
         if one.lower() not in known:
-            meant = close_to(one, known.values()) or f"there are {', '.join(LEARNERS)}"
-            raise ArgumentTypeError(f"there is no learner {one!r}; {meant}")
+            _known(one, "learner", known.values(), ", ".join(LEARNERS))
     return [known[one.lower()] for one in given]
-
-
-def learners_of(names: Sequence[str], task: str) -> list[str]:
-    """Return learners as evaluate knows them; a ValueError names one that is not for the task."""
-    place, found = ("classification", "regression").index(task), list[str]()
-    for name in names:
-        meant = LEARNERS[name][place] if name in LEARNERS else (name,)
-        if not meant or not any(meant[0] in both[place] for both in LEARNERS.values()):
-            able = [one for one, both in LEARNERS.items() if both[place]]
-            raise ValueError(
-                f"--learners {name} is not for {task}; there are {', '.join(able)} (--task "
-                "decides what is learned)"
-            )
-        found += [one for one in meant if one not in found]
-    return found
 
 
 def kernel_parameters(options: Namespace, verbose: int) -> dict[str, Any]:

@@ -31,7 +31,7 @@ def run(options: argparse.Namespace, talk: Talk) -> int:
     from kreinlearn.estimators.kmeans import KreinKMeans
 
     given = data.load(options, talk, streams=True)
-    names = _names(options, given)
+    names = _names(options, given, talk)
     more = fit_parameters(options, talk)
     model = KreinKMeans(options.clusters, kernel=given.kernel, spectrum=options.spectrum, **more)
     matrix = model._resolved_kernel().domain.is_matrix
@@ -64,13 +64,13 @@ def run(options: argparse.Namespace, talk: Talk) -> int:
 HEADER = ("group", "objects", "share", "medoid", "its row")
 
 
-def _names(options: argparse.Namespace, given: Given) -> list[Any] | None:
+def _names(options: argparse.Namespace, given: Given, talk: Talk) -> list[Any] | None:
     """What --id calls the rows that are not left out."""
     if options.id is None:
         return None
     from kreinlearn.cli.data import file_of
 
-    names = file_of(options, may_be_matrix=False).column(options.id)
+    names = file_of(options, talk, may_be_matrix=False).column(options.id)
     return [names[row] for row in given.rows.tolist()]
 
 

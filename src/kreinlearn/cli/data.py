@@ -29,7 +29,6 @@ from kreinlearn.data.targets import Target, target_of
 from kreinlearn.data.text import TextTable
 from kreinlearn.data.tiles import length
 from kreinlearn.kernels import Kernel
-from kreinlearn.kernels.domains import Records
 
 if TYPE_CHECKING:
     from kreinlearn.estimators.base import KreinEstimator
@@ -86,24 +85,33 @@ def load(options: argparse.Namespace, talk: Talk, *, streams: bool = False) -> G
     if options.needs_target and options.target is None and options.labels is None:
         options.parser.error("--target is needed: what is to be predicted (or --labels FILE)")
     kernel = kernels.named(options)
-    file = file_of(options, may_be_matrix=kernel is None or kernel.domain.is_matrix)
-    _require_names(file, options, [] if kernel is None else kernel.fields)
+    fields = [] if kernel is None else kernel.fields
+    file = file_of(options, talk, may_be_matrix=kernel is None or kernel.domain.is_matrix)
+    if fields and isinstance(file, ArrayFile):
+        options.parser.error(
+            f"--kernel {options.kernel[0]}: {options.file} holds arrays and no columns; "
+            "leave the column out, and name an array with --column"
+        )
+    inside = options.needs_target is None or options.labels is None
+    wanted = [*(options.column or ()), options.target if inside else None, options.id, *fields]
+    require_names([name for name in wanted if name is not None], file, options)
     if isinstance(file, ArrayFile):
         given = _from_arrays(file, options, kernel)
     else:
-        say_mark(file, options, talk)
         if options.header and not file.stored.header:
             talk.note(f"{file.origin}: the first line holds numbers, so it is read as a row")
         given = _from_table(file, options, kernel, streams, talk)
     if kernel is None:
         talk.note(f"kernel: {given.kernel} (--kernel names another)")
-    if not options.column and given.columns and not (kernel is not None and kernel.fields):
-        talk.note(f"columns: {listed(given.columns)} (--column names others)")
-    talk.detail(f"{given.n:,} objects in {options.file}")
-    shown = given.kernel if kernel is None else kernel.shown
+    if not options.column and given.columns and not fields and given.table is not None:
+        kinds = given.table.kinds
+        read = [
+            f"{name} ({kinds[name].what if name in kinds else 'list'})" for name in given.columns
+        ]
+        talk.note(f"columns: {listed(read)} (--column names others)")
     target = target_for(file, options, given)
     _say_strange_classes(target, talk)
-    return replace(given, target=target, shown=shown)
+    return replace(given, target=target, shown=given.kernel if kernel is None else kernel.shown)
 
 
 def _say_strange_classes(target: Target | None, talk: Talk) -> None:
@@ -118,10 +126,17 @@ def _say_strange_classes(target: Target | None, talk: Talk) -> None:
         )
 
 
-def file_of(options: argparse.Namespace, *, may_be_matrix: bool) -> Table | ArrayFile:
-    """Open the file; the first line of a matrix may be a row, even without --no-header."""
+def file_of(options: argparse.Namespace, talk: Talk, *, may_be_matrix: bool) -> Table | ArrayFile:
+    """Open the file; the first line of a matrix may be a row, even without --no-header.
+
+    What separates the columns is said, if it was found and is not what files of this name have.
+    """
     header = None if options.header and may_be_matrix else options.header
-    return _opened(options.file, options, header)
+    file = _opened(options.file, options, header)
+    mark = getattr(getattr(file, "stored", None), "delimiter", None)
+    if None is not mark != DELIMITERS.get(suffix_of(options.file)) and options.delimiter is None:
+        talk.note(f"{options.file}: columns are separated by {MARKS[mark]} (--delimiter)")
+    return file
 
 
 def _opened(path: Path, options: argparse.Namespace, header: bool | None) -> Table | ArrayFile:
@@ -135,50 +150,26 @@ def _opened(path: Path, options: argparse.Namespace, header: bool | None) -> Tab
     )
 
 
-def say_mark(file: Table | ArrayFile, options: argparse.Namespace, talk: Talk) -> None:
-    """Say what separates the columns, if it was found and is not what files of this name have."""
-    mark = getattr(getattr(file, "stored", None), "delimiter", None)
-    if None is not mark != DELIMITERS.get(suffix_of(options.file)) and options.delimiter is None:
-        talk.note(f"{options.file}: columns are separated by {MARKS[mark]} (--delimiter)")
-
-
-def _require_names(
-    file: Table | ArrayFile, options: argparse.Namespace, fields: Sequence[str]
+def require_names(
+    names: Sequence[str], file: Table | ArrayFile, options: argparse.Namespace
 ) -> None:
     """Look for the columns or arrays that the options name, before any of them is read."""
-    inside = options.needs_target is None or options.labels is None
-    what = "array" if isinstance(file, ArrayFile) else "column"
-    if fields and isinstance(file, ArrayFile):
-        options.parser.error(
-            f"--kernel {options.kernel[0]}: {file.path} holds arrays and no columns; "
-            "leave the column out, and name an array with --column"
-        )
-    for name in options.column or ():
-        require_one_name(name, file.names)
-    wanted = (options.target if inside else None, options.id, *(options.column or ()), *fields)
-    for name in wanted:
-        if name is not None:
-            _require_header(name, file, options)
-            require_column(name, file.names, options.file, what)
-
-
-def require_one_name(name: str, names: Sequence[str]) -> None:
-    """Say that a flag is given once for each column, if a text holds names with commas."""
-    several = [one.strip() for one in name.split(",")]
-    if name not in names and len(several) > 1 and set(several) <= set(names):
-        flags = " ".join(f"--column {shlex.quote(one)}" for one in several)
-        raise ValueError(f"there is no column {name!r}; repeat the flag for each column: {flags}")
-
-
-def _require_header(name: str, file: Table | ArrayFile, options: argparse.Namespace) -> None:
-    """Name --no-header if a column is called by its place, as those without names are."""
-    named = hasattr(getattr(file, "stored", None), "delimiter") and options.header
-    places = map(str, range(1, len(file.names) + 1))
-    if named and name not in file.names and name in places:
-        raise ValueError(
-            f"there is no column {name!r} in {options.file}; the first line names them: "
-            f"{listed(file.names)}; if it is a row, add --no-header"
-        )
+    for name in names:
+        several = [one.strip() for one in name.split(",")]
+        if name not in file.names and len(several) > 1 and set(several) <= set(file.names):
+            flags = " ".join(f"--column {shlex.quote(one)}" for one in several)
+            raise ValueError(
+                f"there is no column {name!r}; repeat the flag for each column: {flags}"
+            )
+        named = hasattr(getattr(file, "stored", None), "delimiter") and options.header
+        places = map(str, range(1, len(file.names) + 1))
+        if named and name not in file.names and name in places:
+            raise ValueError(
+                f"there is no column {name!r} in {options.file}; the first line names them: "
+                f"{listed(file.names)}; if it is a row, add --no-header"
+            )
+        what = "array" if isinstance(file, ArrayFile) else "column"
+        require_column(name, file.names, options.file, what)
 
 
 def write_report(
@@ -204,28 +195,30 @@ def _from_table(
     table: Table, options: argparse.Namespace, kernel: kernels.Named | None, streams: bool,
     talk: Talk,
 ) -> Given:  # fmt: skip
+    """Take the columns that are named, or all but identifiers, as the kernel takes objects."""
     numbers, others = table.split([options.target, options.id])
-    rows = _Rows(table, options, kernel, streams, talk)
-    chosen = options.column
+    rows, chosen = _Rows(table, options, kernel, streams, talk), options.column
+    fields = [] if kernel is None else kernel.fields
     if kernel is None and not chosen and (matrix := _matrix(rows, numbers, others)) is not None:
         return matrix
     if kernel is not None and kernel.domain.is_matrix:
-        return rows.matrix(chosen or _matrix_columns(table, numbers, others))
-    if not chosen and not (kernel is not None and kernel.fields):
-        kept = _without_identifiers(table, numbers, others, talk)
-        numbers, others = ([one for one in some if one in kept] for some in (numbers, others))
+        return rows.take("matrix", chosen or _matrix_columns(table, numbers, others))
+    if not chosen and not fields:
+        left_out = _identifiers(table, numbers, others, talk)
+        numbers, others = (
+            [one for one in some if one not in left_out] for some in (numbers, others)
+        )
+    everything = [name for name in table.names if name in {*numbers, *others}]
     if kernel is None:
-        automatic = kernels.is_automatic(options)
-        return (_automatic if automatic else _guessed)(rows, chosen, numbers, others)
-    if isinstance(kernel.domain, Records):
-        if kernel.fields:
-            lists = table.pick(kernel.fields).list_columns()
-            return rows.records(kernel.fields, set(numbers) - kernel.domain.objects, lists)
+        return _guessed(rows, chosen or everything, numbers, others)
+    if fields:
+        return rows.take("records", fields, set(numbers) - kernel.domain.objects, lists=True)
+    if kernel.domain.is_records:
         numeric = set(numbers) - kernel.categorical
-        return rows.records(chosen or [*numbers, *others], numeric, gaps=True)
+        return rows.take("records", chosen or everything, numeric, gaps=True)
     if kernel.domain.is_objects:
         chosen = chosen or object_columns(table, numbers, others, kernel.takes_texts)
-        return rows.objects(chosen[0]) if len(chosen) == 1 else rows.numbers(chosen)
+        return rows.take("objects" if len(chosen) == 1 else "numbers", chosen)
     if not chosen and not numbers:
         raise ValueError(
             f"{table.origin} has no column of numbers, which this kernel takes; there are: "
@@ -240,57 +233,41 @@ def _from_table(
             "or a kernel that takes such objects (levenshtein for texts; kreinlearn kernels lists "
             "all of them)"
         )
-    return rows.numbers(chosen or numbers)
+    return rows.take("numbers", chosen or numbers)
 
 
-def _guessed(rows: _Rows, column: list[str] | None, numbers: list[str], others: list[str]) -> Given:
-    """Without --kernel, take one column of texts, columns of numbers, or all columns as records."""
-    chosen = column or [*numbers, *others]
+def _guessed(rows: _Rows, chosen: list[str], numbers: list[str], others: list[str]) -> Given:
+    """Without --kernel, take one column of texts, columns of numbers, or all columns as records.
+
+    A learner that compares kernels takes a column of any objects.
+    """
+    chosen = chosen or object_columns(rows.table, numbers, others, text=True)
+    auto = rows.automatic
     if len(chosen) == 1 and chosen[0] not in numbers:
-        _require_texts(rows.table, chosen[0])
-        return replace(rows.objects(chosen[0]), kernel="levenshtein")
-    if not chosen:
-        object_columns(rows.table, numbers, others, text=True)
-    if set(chosen) <= set(numbers):
-        return replace(rows.numbers(chosen), kernel="gaussian")
-    given = rows.records(_in_order(rows.table, chosen), set(numbers), gaps=True)
-    return replace(given, kernel="gower")
-
-
-def _in_order(table: Table, names: Sequence[str]) -> list[str]:
-    return [name for name in table.names if name in names]
-
-
-def _automatic(
-    rows: _Rows, column: list[str] | None, numbers: list[str], others: list[str]
-) -> Given:
-    """Take one column of objects, columns of numbers, or all columns as records of any kinds."""
-    chosen = column or _in_order(rows.table, [*numbers, *others])
-    if len(chosen) == 1 and chosen[0] not in numbers:
-        if rows.large:  # objects that stay in a file cannot be looked at before
-            return _guessed(rows, chosen, numbers, others)
-        given = rows.objects(chosen[0], in_memory=True)
+        if not auto or rows.large:  # objects that stay in a file cannot be looked at before
+            _require_texts(rows.table, chosen[0])
+            return replace(rows.take("objects", chosen), kernel="levenshtein")
+        given = rows.take("objects", chosen)
         # a list of numbers in a cell is a series, and not a row of a matrix
-        objects = [np.asarray(x) if isinstance(x, list) and x else x for x in given.X]
-        given = replace(given, X=objects)
+        given = replace(
+            given, X=[np.asarray(x) if isinstance(x, list) and x else x for x in given.X]
+        )
     elif set(chosen) <= set(numbers):
-        given = rows.numbers(chosen, in_memory=not rows.large)
+        given = rows.take("numbers", chosen)
     else:
-        lists = rows.table.pick(chosen).list_columns()
-        given = rows.records(chosen, set(numbers), lists)
-    return replace(given, kernel=kernels.AUTO)
+        given = rows.take("records", chosen, set(numbers), lists=auto, gaps=not auto)
+    name = "gaussian" if set(chosen) <= set(numbers) else "gower"
+    return replace(given, kernel=kernels.AUTO if auto else name)
 
 
-def _without_identifiers(
-    table: Table, numbers: list[str], others: list[str], talk: Talk
-) -> list[str]:
-    """Return all columns but those that only name the rows, and say which these are."""
-    everything = [name for name in table.names if name in {*numbers, *others}]
-    left_out = [name for name in everything if _is_identifier(table, name)]
-    if not left_out or len(left_out) == len(everything):
-        return everything
-    talk.note(f"left out, because they only name the rows: {listed(left_out)} (--column takes any)")
-    return [name for name in everything if name not in left_out]
+def _identifiers(table: Table, numbers: list[str], others: list[str], talk: Talk) -> list[str]:
+    """Return the columns that only name the rows, unless all do, and say which these are."""
+    found = [name for name in table.names
+             if name in {*numbers, *others} and _is_identifier(table, name)]  # fmt: skip
+    if not found or len(found) == len(numbers) + len(others):
+        return []
+    talk.note(f"left out, because they only name the rows: {listed(found)} (--column takes any)")
+    return found
 
 
 def _is_identifier(table: Table, name: str) -> bool:
@@ -331,7 +308,7 @@ def _matrix(rows: _Rows, numbers: list[str], others: list[str]) -> Given | None:
     if first is None or len(first.columns[0]) != len(numbers):
         return None
     try:
-        given = rows.matrix(numbers)
+        given = rows.take("matrix", numbers)
     except ValueError:  # numbers are missing
         return None
     name = kernels.for_numbers(given.X)
@@ -379,62 +356,58 @@ class _Rows:
     ) -> None:  # fmt: skip
         self.table, self.kernel = table, "" if kernel is None else kernel.spec
         self.options, self.talk = options, talk
+        self.automatic = kernel is None and kernels.is_automatic(options)
         budget = budget_bytes(getattr(options, "memory", None))
         self.large = streams and ROOM * options.file.stat().st_size > budget
-        self.on_disk = self.large or (streams and not isinstance(table.stored, TextTable))
+        in_memory = self.automatic or isinstance(table.stored, TextTable)
+        self.on_disk = self.large or (streams and not in_memory)
 
-    def matrix(self, names: Sequence[str]) -> Given:
-        """Rows of a given matrix, of which none can be left out without its column."""
-        named = tuple(names) if self.table.stored.header else None
-        X = self.table.pick(list(names)).numbers()[:]
-        return Given(X, self.kernel, names=named, table=self.table)
-
-    def numbers(self, names: Sequence[str], in_memory: bool = False) -> Given:
-        table, left_out = self._complete(names)
-        chosen, named = table.pick(list(names)), tuple(names) if table.stored.header else None
-        X = chosen if self.on_disk and not in_memory else chosen.numbers()[:]
-        return Given(X, self.kernel, names=named, table=table, left_out=left_out)
-
-    def objects(self, name: str, in_memory: bool = False) -> Given:
-        table, left_out = self._complete([name])
-        chosen = table.pick(name)
-        X = chosen if self.on_disk and not in_memory else chosen.objects()[:]
-        return Given(X, self.kernel, name, table=table, left_out=left_out)
-
-    def records(
-        self, names: Sequence[str], numeric: Collection[str], lists: Collection[str] = (), *,
-        gaps: bool = False,
+    def take(
+        self, what: str, names: Sequence[str], numeric: Collection[str] = (), *,
+        lists: bool = False, gaps: bool = False,
     ) -> Given:  # fmt: skip
-        """Rows as dicts, in which fields may be missing; with --drop-missing only if ``gaps``."""
-        table, left_out = self._complete(names, gaps or not self.options.drop_missing)
-        chosen, named = table.pick(list(names)), tuple(names)
-        blocks = (chosen.as_records(one, numeric, lists) for one in chosen.blocks())
-        X = list(chain.from_iterable(blocks))
-        return Given(X, self.kernel, names=named, table=table, left_out=left_out)
+        """Columns as a given matrix, rows of numbers, objects, or records.
 
-    def _complete(self, names: Sequence[str], whole: bool = False) -> tuple[Table, Array | None]:
+        No row of a matrix can be left out without its column. Fields of records may be missing;
+        with --drop-missing only if ``gaps``.
+        """
+        whole = what == "records" and (gaps or not self.options.drop_missing)
+        table, left_out = (self.table, None) if what == "matrix" else self._complete(names, whole)
+        named = tuple(names) if table.stored.header or what == "records" else None
+        chosen, column = table.pick(list(names)), None
+        X: Any = chosen
+        if what == "records":
+            of_lists = chosen.list_columns() if lists else ()
+            blocks = (chosen.as_records(one, numeric, of_lists) for one in chosen.blocks())
+            X = list(chain.from_iterable(blocks))
+        elif what == "objects":
+            chosen, column, named = table.pick(names[0]), names[0], None
+            X = chosen if self.on_disk else chosen.objects()[:]
+        elif what == "matrix" or not self.on_disk:
+            X = chosen.numbers()[:]
+        return Given(X, self.kernel, column, named, table=table, left_out=left_out)
+
+    def _complete(self, names: Sequence[str], whole: bool) -> tuple[Table, Array | None]:
         """The table without rows in which an object or the target is missing, and these rows.
 
         Unless --drop-missing is given, they are an error that counts them. With ``whole``, an
         object is missing if all of its columns are empty.
         """
         options, table = self.options, self.table
-        target = _in_file(options) or _label_column(options, len(table))
         found = gaps_in(table, list(dict.fromkeys(names)), whole=whole)
-        said = gaps_in_words(found, table) if found else ""
-        if target is not None:
-            labels, name = (table, target) if isinstance(target, str) else target
-            more = gaps_in(labels, [name]) if isinstance(labels, Table) else {}
-            if more:
-                shown = more if name != BARE else {str(options.labels): more[name]}
-                said = f"{said}, {gaps_in_words(shown, labels)}".removeprefix(", ")
-                found = {**found, f"target {name}": more[name]}
+        said = [gaps_in_words(found, table)] if found else []
+        labels, name = _target_in(options, table, len(table))
+        fits = isinstance(labels, Table) and len(labels) == len(table)
+        if isinstance(labels, Table) and fits and (more := gaps_in(labels, [name])):
+            shown = more if name != BARE else {str(options.labels): more[name]}
+            said.append(gaps_in_words(shown, labels))
+            found = {**found, f"target {name}": more[name]}
         if not found:
             return table, None
-        rows = rows_of(found)
+        rows, why = rows_of(found), ", ".join(said)
         if not options.drop_missing:
-            raise ValueError(f"{table.origin}: {said}; fill in, or leave out with --drop-missing")
-        self.talk.note(f"left out: {len(rows):,} of {len(table):,} rows; {said}")
+            raise ValueError(f"{table.origin}: {why}; fill in, or leave out with --drop-missing")
+        self.talk.note(f"left out: {len(rows):,} of {len(table):,} rows; {why}")
         return replace(table, stored=Complete(table.stored, rows)), rows
 
 
@@ -493,57 +466,48 @@ def remember(model: KreinEstimator, given: Given) -> None:
 
 def target_for(file: Table | ArrayFile, options: argparse.Namespace, given: Given) -> Target | None:
     """Return the target of the objects: that of --labels, or a column of the file itself."""
-    name, source, n = _in_file(options), options.file, given.n
-    if name is not None:
-        file = given.table or file
-    elif options.needs_target is None or options.labels is None:
+    dropped = given.left_out
+    n = given.n + (0 if dropped is None else len(dropped))
+    labels, name = _target_in(options, given.table or file, n)
+    if labels is None:
         return None
-    else:
-        dropped, source = given.left_out, options.labels
-        n_rows = n if dropped is None else n + len(dropped)
-        file, name = _labels(options, n_rows)
-        if dropped is not None and isinstance(file, Table) and len(file) == n_rows:
-            file = replace(file, stored=Complete(file.stored, dropped))
-    values = file.column(name)
-    if len(values) != n:
+    source = options.labels if getattr(options, "labels", None) is not None else options.file
+    if dropped is not None and isinstance(labels, Table) and len(labels) == n:
+        labels = replace(labels, stored=Complete(labels.stored, dropped))
+    values = labels.column(name)
+    if len(values) != given.n:
         raise ValueError(
-            f"{source} has {len(values)} labels for the {n} objects of {options.file}; there must "
-            "be one for each"
+            f"{source} has {len(values)} labels for the {given.n} objects of {options.file}; there "
+            "must be one for each"
         )
-    shown = source.name if name == BARE else name
-    task = getattr(options, "task", "auto")
-    if isinstance(file, Table):
-        place = partial(file.stored.place_after, 0, name)
-        stored = file.stored
-        return target_of(values, shown, place, task, typed=stored.typed, decimal=stored.decimal)
-    return target_of(values, shown, lambda i: f"row {i} of {name!r} in {source}", task, typed=True)
+    shown, task = source.name if name == BARE else name, getattr(options, "task", "auto")
+    if isinstance(labels, ArrayFile):
+        place = "row {} of {!r} in {}".format
+        return target_of(values, shown, lambda i: place(i, name, source), task, typed=True)
+    stored = labels.stored
+    place_of = partial(stored.place_after, 0, name)
+    return target_of(values, shown, place_of, task, typed=stored.typed, decimal=stored.decimal)
 
 
-def _in_file(options: argparse.Namespace) -> str | None:
-    """Return the column of the file that is the target, if there is one."""
-    inside = options.needs_target is not None and options.labels is None
-    name: str | None = options.target if inside else None
-    return name
+def _target_in(
+    options: argparse.Namespace, file: Table | ArrayFile, n: int
+) -> tuple[Table | ArrayFile | None, str]:
+    """Return the file, or that of --labels, and the column of it that is the target, if any.
 
-
-def _label_column(options: argparse.Namespace, n: int) -> tuple[Table, str] | None:
-    """Return the table and the column of --labels, if it has one row per object."""
-    if options.needs_target is None or options.labels is None:
-        return None
-    file, name = _labels(options, n)
-    return (file, name) if isinstance(file, Table) and len(file) == n else None
-
-
-def _labels(options: argparse.Namespace, n: int) -> tuple[Table | ArrayFile, str]:
-    """Open the file of --labels; a single column without a name has one line per object."""
+    A single column of --labels without a name has one line for each of n objects.
+    """
+    if options.needs_target is None or (options.labels is None and options.target is None):
+        return None, ""
+    if options.labels is None:
+        return file, options.target
     if options.target is not None:
         return _opened(options.labels, options, None), options.target
     bare = _opened(options.labels, options, False)
     if bare.names == [BARE] and isinstance(bare, Table) and len(bare) == n:
         return bare, BARE
-    file = _opened(options.labels, options, None)
-    if len(file.names) > 1:
+    labels = _opened(options.labels, options, None)
+    if len(labels.names) > 1:
         raise ValueError(
-            f"{options.labels}: which is the target? --target names it: {', '.join(file.names)}"
+            f"{options.labels}: which is the target? --target names it: {', '.join(labels.names)}"
         )
-    return file, file.names[0]
+    return labels, labels.names[0]

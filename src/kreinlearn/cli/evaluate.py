@@ -6,8 +6,8 @@ import argparse
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from kreinlearn.cli.arguments import FRONT, LEARNERS, kernel_parameters, learners_of
-from kreinlearn.cli.messages import Talk, in_flags
+from kreinlearn.cli.arguments import FRONT, LEARNERS, kernel_parameters
+from kreinlearn.cli.messages import Talk
 from kreinlearn.cli.output import INSTEAD, command, require_free, show_json, show_table
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def show(evaluation: Evaluation, source: str) -> None:
     title = f"{source}, {evaluation.n_folds} folds"
     show_table(title, evaluation.rows(), evaluation.header)
     for line in (evaluation.verdict, *evaluation.notes):
-        print(in_flags(line))
+        print(line)
 
 
 def run(options: argparse.Namespace, talk: Talk) -> int:
@@ -64,7 +64,7 @@ def run(options: argparse.Namespace, talk: Talk) -> int:
         given.X,
         target.values,
         given.kernel,
-        learners=learners_of(options.learners, target.task) if options.learners else "auto",
+        learners=list(dict.fromkeys(options.learners)) if options.learners else "auto",
         cv=options.cv,
         landmarks=options.landmarks,
         task=target.task,

@@ -52,7 +52,6 @@ def run(options: argparse.Namespace, talk: Talk) -> int:
     start = time.perf_counter()
     model.fit(given.X, target.values, conformal=options.conformal)
     seconds = time.perf_counter() - start
-    talk.detail(f"fitted in {seconds:.2g} s")
     data.remember(model, given)
     for one in models_in(model):
         one.set_params(verbose=0, resources=replace(model.resources, store=None))

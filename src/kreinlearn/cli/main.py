@@ -15,7 +15,7 @@ from typing import Any
 
 from kreinlearn._system import nobody_reads
 from kreinlearn.cli.messages import Talk, one_line
-from kreinlearn.cli.parser import parser, require_known
+from kreinlearn.cli.parser import parsed
 
 # What a file, a flag or a full disk may lead to; any other error is a mistake of this program.
 EXPECTED = (ArithmeticError, ImportError, MemoryError, OSError, TypeError, ValueError)
@@ -23,15 +23,12 @@ EXPECTED = (ArithmeticError, ImportError, MemoryError, OSError, TypeError, Value
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status."""
-    debug, options = bool(os.environ.get("KREINLEARN_DEBUG")), None
+    options = None
     try:
         try:
             with terminated():
-                words, known = sys.argv[1:] if argv is None else list(argv), parser()
-                require_known(words, known)
-                options, rest = known.parse_known_args(words)
-                debug = debug or getattr(options, "debug", False)
-                return _run(options, rest, words)
+                options = parsed(sys.argv[1:] if argv is None else list(argv))
+                return _run(options)
         finally:
             sys.stdout.flush()
     except KeyboardInterrupt:
@@ -41,34 +38,21 @@ def main(argv: Sequence[str] | None = None) -> int:
         if isinstance(error, OSError) and nobody_reads(error):  # `| head`
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the flush at exit
             return 1
-        if debug:
+        if os.environ.get("KREINLEARN_DEBUG"):
             traceback.print_exc()
-        print(f"kreinlearn: {_message(error, options)}", file=sys.stderr)
+        message = one_line(error, options)
+        if not isinstance(error, EXPECTED):
+            kind = type(error).__name__
+            message = f"internal error, {kind}: {message}; with KREINLEARN_DEBUG=1 it shows where"
+        print(f"kreinlearn: {message}", file=sys.stderr)
         return 1
 
 
-def _message(error: Exception, options: argparse.Namespace | None) -> str:
-    message = one_line(error)
-    if isinstance(error, OSError) and error.errno and error.filename is None:
-        output = getattr(options, "output", None) or "output"  # the disk is full, for example
-        return f"{output}: {message}"
-    if isinstance(error, EXPECTED):
-        return message
-    kind = type(error).__name__
-    return f"internal error, {kind}: {message}; with KREINLEARN_DEBUG=1 it shows where"
-
-
-def _run(options: argparse.Namespace, rest: list[str], words: Sequence[str]) -> int:
-    if rest:
-        before = words[words.index(rest[0]) - 1] if rest[0] in words else ""
-        switches = [flag for one in options.parser._actions if one.nargs == 0
-                    for flag in one.option_strings]  # fmt: skip
-        why = f"; {before} takes no value" if before in switches else ""
-        options.parser.error(f"unrecognized arguments: {' '.join(rest)}{why}")
+def _run(options: argparse.Namespace) -> int:
     run: Callable[..., int] = import_module(f"kreinlearn.cli.{options.command}").run
     if not hasattr(options, "quiet"):
         return run(options)
-    with Talk(options.quiet, options.verbose).listening() as talk:
+    with Talk(options.quiet).listening() as talk:
         return run(options, talk)
 
 

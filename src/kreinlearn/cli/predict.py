@@ -66,7 +66,6 @@ def run(options: argparse.Namespace, talk: Talk) -> int:
             say_formulas(columns, output, options, talk)
             write(columns)
             n += len(rows.X)
-            talk.detail(f"{n:,} rows")
         if not n:
             raise ValueError(f"{options.file} has no rows")
     talk.note(f"{n:,} predictions: {'stdout' if output == STDOUT else output}")
@@ -170,12 +169,10 @@ def blocks_of(
     model: Any, known: Sequence[str] | None, options: argparse.Namespace, talk: Talk
 ) -> Iterator[Rows]:
     """Read blocks of rows of the columns that the model was fitted on, by their known names."""
-    from kreinlearn.cli.data import file_of, require_one_name, say_mark
+    from kreinlearn.cli.data import file_of, require_names
 
-    file = file_of(options, may_be_matrix=True)
-    say_mark(file, options, talk)
-    for name in options.column or ():
-        require_one_name(name, file.names)
+    file = file_of(options, talk, may_be_matrix=True)
+    require_names(options.column or (), file, options)
     if isinstance(file, ArrayFile):
         yield from _array_rows(file, model, options)
         return

@@ -153,7 +153,7 @@ def test_numbers_by_default_are_all_columns_of_them_and_found_by_name(
     file = words_in(Path("n.csv"), **columns, price=price)
     run("fit", file, "--target", "price", "--id", "key", "--kernel", "delta_gauss", "-o", "m.krein")
     said = capsys.readouterr().err
-    assert "columns: a, b, c (--column names others)" in said
+    assert "columns: a (number), b (number), c (number) (--column names others)" in said
     assert "price: numbers -> KreinRegressor" in said
     new = words_in(Path("new.csv"), c=X[:, 2], b=X[:, 1], a=X[:, 0], word=X[:, 0])
     run("predict", "m.krein", new, "-o", "o.csv")
@@ -303,7 +303,7 @@ def test_what_was_chosen_is_said(
     lines = [line for line in error.splitlines() if " pairs, about " not in line]  # if it is slow
     assert lines == [
         "kernel: auto (--kernel names another)",
-        "columns: text (--column names others)",
+        "columns: text (text) (--column names others)",
         "label: 3 classes -> KreinClassifier",
         "next: kreinlearn predict m.krein NEW_FILE -o out.csv",
         "compare: kreinlearn evaluate w.csv --target label --html report.html",

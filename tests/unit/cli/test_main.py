@@ -77,7 +77,7 @@ def test_what_may_happen_is_one_line(
 def test_help_has_every_command_and_examples(capsys: pytest.CaptureFixture[str]) -> None:
     for words, expected in (
         (["--help"], [*COMMANDS, "kernels"]),
-        *(([name, "--help"], ["--force", "--debug"]) for name in COMMANDS),
+        *(([name, "--help"], ["--force", "--quiet"]) for name in COMMANDS),
     ):
         with pytest.raises(SystemExit) as exit:
             cli.main(words)

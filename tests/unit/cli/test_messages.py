@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import errno
 import json
@@ -20,36 +19,10 @@ import kreinlearn
 from kreinlearn import KreinRidge, Resources, cli
 from kreinlearn.cli import arguments
 from kreinlearn.cli.examples import EPILOGS
-from kreinlearn.cli.messages import FLAGS, Talk, in_flags, one_line
-from kreinlearn.cli.parser import parser
+from kreinlearn.cli.messages import Talk, one_line
+from kreinlearn.cli.parser import commands_of, parser
 from kreinlearn.data.errors import EmptyError, OptionError
 from kreinlearn.data.writing import as_json
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("rank=9 exceeds the number of landmarks, 3 (n_samples=5); lower rank",
-         "--rank 9 exceeds the number of landmarks, 3 (n_samples=5); lower rank"),
-        ("landmarks=0.5 is few", "--landmarks 0.5 is few"),
-        ("which Resources(store=path) would do", "which --store path would do"),
-        ('pass resources=Resources(memory_budget="2GB")', 'pass --memory "2GB"'),
-        ("raise Resources(memory_budget=...), or", "raise --memory, or"),
-        ('pass landmarks=Landmarks(..., core="plain"), or', 'pass core="plain", or'),
-        ("raise memory_budget, or n_jobs", "raise --memory, or --jobs"),
-        ("pass kernel_params=None", "pass no --kernel-param"),
-        ("pass probability=False", "pass no --probabilities"),
-        ("probability=True fits parts again", "--probabilities fits parts again"),
-        ("pass Resources(store=None), or cv=None", "pass no --store, or no --cv"),
-        ("landmarks=None takes all", "--landmarks None takes all"),
-        ('pass kernel="precomputed"', 'pass --kernel "precomputed"'),
-        ("The 'n_jobs' parameter", "The --jobs parameter"),
-        ("a kernel of low rank", "a kernel of low rank"),
-        ("my_cv=3 and kernels=4", "my_cv=3 and kernels=4"),
-    ],
-)  # fmt: skip
-def test_in_flags(text: str, expected: str) -> None:
-    assert in_flags(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -71,12 +44,13 @@ def test_errors_with_parts_name_flags(error: ValueError, expected: str) -> None:
     assert (str(back), one_line(back)) == (str(error), expected)
 
 
-def test_a_real_error_of_an_estimator_names_flags() -> None:
+def test_an_error_of_memory_names_the_flags_of_the_command() -> None:
     with pytest.raises(MemoryError) as caught:
         KreinRidge(resources=Resources(memory_budget=10)).fit(np.eye(50), np.arange(50))
-    said = one_line(caught.value)
-    assert "--memory" in said
-    assert "memory_budget" not in said
+    fit = parser().parse_args(["fit", "x.csv", "--target", "y", "-o", "m.krein"])
+    assert one_line(caught.value, fit).endswith(" (--memory and --landmarks decide)")
+    inspect = parser().parse_args(["inspect", "x.csv"])
+    assert one_line(MemoryError(), inspect) == "the memory is full (fewer objects decide)"
 
 
 def test_one_line() -> None:
@@ -85,23 +59,15 @@ def test_one_line() -> None:
     assert one_line(error) == "first second; a note"
     assert one_line(OSError(errno.ENOENT, "No such file", "x.csv")) == "x.csv: No such file"
     assert one_line(OSError(errno.ENOSPC, "No space left")) == "No space left"
-    assert "--memory" in one_line(MemoryError())
     assert one_line(KeyboardInterrupt()) == "KeyboardInterrupt"
 
 
 def test_warnings_are_lines_each_once(capsys: pytest.CaptureFixture[str]) -> None:
-    def warn() -> None:
-        for _ in range(2):
-            warnings.warn("landmarks=3\nis few", UserWarning, stacklevel=1)
-            warnings.warn("a detail", DeprecationWarning, stacklevel=1)
-
-    for talk, expected in (
-        (Talk(), "warning: --landmarks 3 is few\n"),
-        (Talk(verbose=True), "warning: --landmarks 3 is few\nwarning: a detail\n"),
-        (Talk(quiet=True), ""),
-    ):
+    for talk, expected in ((Talk(), "warning: rank=3 is few\n"), (Talk(quiet=True), "")):
         with talk.listening():
-            warn()
+            for _ in range(2):
+                warnings.warn("rank=3\nis few", UserWarning, stacklevel=1)
+                warnings.warn("a detail", DeprecationWarning, stacklevel=1)
         assert capsys.readouterr().err == expected
 
 
@@ -168,11 +134,7 @@ def test_words_that_are_no_values(read: Any, text: str) -> None:
 
 def flags_of_commands() -> dict[str, set[str]]:
     """The flags of every command."""
-    (choices,) = [a for a in parser()._actions if isinstance(a, argparse._SubParsersAction)]
-    return {
-        name: {flag for action in one._actions for flag in action.option_strings}
-        for name, one in choices.choices.items()
-    }
+    return {name: set(one._option_string_actions) for name, one in commands_of(parser()).items()}
 
 
 def test_every_flag_in_messages_and_in_the_manual_is_one() -> None:
@@ -205,13 +167,11 @@ def test_commands_of_the_manual_can_be_called() -> None:
     assert tried > 20
 
 
-@pytest.mark.parametrize("name", sorted(FLAGS))
-def test_advice_never_gives_a_value_to_a_flag_that_takes_none(name: str) -> None:
-    switches = {"--probabilities"}
-    for value in ("True", "False", "None"):
-        text = in_flags(f"pass {name}={value}")
-        assert not any(f"{flag} {word}" in text for flag in switches for word in ("T", "F", "N"))
-    assert in_flags("or pass probability=False") == "or pass no --probabilities"
+def test_help_fits_a_screen() -> None:
+    for name, command in commands_of(parser()).items():
+        lines = command.format_help().splitlines()
+        assert len(lines) <= 44, (name, len(lines))
+        assert max(map(len, lines)) <= 100, name
 
 
 # Slips

@@ -58,7 +58,7 @@ CORE |= {"cloudpickle", "llvmlite"}  # come with joblib and numba
 DASK = {"dask", "distributed"}
 EXTRAS = DASK | {
     *("aeon", "dtaidistance", "grakel", "matplotlib", "networkx", "numcodecs", "ot", "pandas"),
-    *("parasail", "polars", "pyarrow", "zarr"),
+    *("parasail", "polars", "pyarrow", "shtab", "zarr"),
 }
 
 

@@ -15,7 +15,7 @@ import kreinlearn
 
 ROOT = Path(__file__).parents[3]
 LOCKS = ("demo", "test")
-FIELDS = {"graphs", "shapes", "bio", "scale", "plot"}  # extras for users
+FIELDS = {"graphs", "shapes", "bio", "scale", "plot", "completion"}  # extras for users
 CORE = {"joblib", "numba", "numpy", "rapidfuzz", "rich", "scikit-learn", "scipy", "threadpoolctl"}
 
 
