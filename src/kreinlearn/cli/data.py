@@ -29,6 +29,7 @@ from kreinlearn.data.targets import Target, target_of
 from kreinlearn.data.text import TextTable
 from kreinlearn.data.tiles import length
 from kreinlearn.kernels import Kernel
+from kreinlearn.kernels.domains import Records
 
 if TYPE_CHECKING:
     from kreinlearn.estimators.base import KreinEstimator
@@ -212,6 +213,7 @@ def _from_table(
     if kernel is None:
         return _guessed(rows, chosen or everything, numbers, others)
     if fields:
+        assert isinstance(kernel.domain, Records)
         return rows.take("records", fields, set(numbers) - kernel.domain.objects, lists=True)
     if kernel.domain.is_records:
         numeric = set(numbers) - kernel.categorical

@@ -298,7 +298,7 @@ def test_decimal_commas(capsys: pytest.CaptureFixture[str]) -> None:
     assert "texts" not in capsys.readouterr().err
     assert cli.main([*fit, "--kernel", "gaussian", "--column", "a", "--force"]) == 1
     said = capsys.readouterr().err
-    assert "look like numbers with decimal commas: a, b; --decimal ',' reads numbers" in said
+    assert "look like numbers with decimal commas: a, b; decimal=',' reads numbers" in said
     assert cli.main(["predict", "m.krein", "commas.csv"]) == 1
     assert "is '" in capsys.readouterr().err
 

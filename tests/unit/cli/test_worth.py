@@ -202,7 +202,7 @@ def test_too_few_rows_are_said_once_in_terms_of_flags(capsys: pytest.CaptureFixt
     fit_points("--conformal", "split")
     run("predict", "m.krein", "points.csv", "--coverage", "0.99", "-o", "o.csv")
     said = capsys.readouterr().err
-    assert said.count("--coverage 0.99 needs at least 99 objects") == 1
+    assert said.count("coverage=0.99 needs at least 99 objects") == 1
     assert set(read_csv(Path("o.csv"))["upper"]) == {"inf"}
 
 
