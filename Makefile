@@ -88,6 +88,7 @@ lint: $(TEST)
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
+	$(PY) -m benchmarks.walk --check
 
 # Lines that numba compiles cannot be seen; pyproject.toml says what else is left out.
 coverage: $(TEST)

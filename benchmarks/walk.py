@@ -49,7 +49,8 @@ PACKAGE = "kreinlearn"
 SOURCE = Path(kreinlearn.__file__).parent
 PAGE = Path(__file__).parents[1] / "ARCHITECTURE.md"
 MARKS = re.compile(r"(?<=<!-- walk -->\n).*?(?=<!-- /walk -->)", re.DOTALL)
-HEADER = ["what", "at 8949137", "limit", "now"]
+HEADER = ["what", "at 8949137", "limit", "aim", "now"]
+LONG = 60  # lines of a function without its docstring
 
 
 # ---------------------------------------------------------------- calls of one fit
@@ -274,6 +275,26 @@ def lines_with_dask(modules: Sequence[Source]) -> int:
     return sum(len(tests_for_dask(text, classes)) for text in outside)
 
 
+def long_functions(modules: Sequence[Source]) -> int:
+    """Functions of more lines than ``LONG``, docstrings apart, where no mathematics asks for it."""
+    outside = [one for one in modules if not (one.is_in("solvers") or one.is_in("kernels"))]
+    functions = [
+        node
+        for module in outside
+        for node in ast.walk(parsed(module.text))
+        if isinstance(node, FUNCTIONS)
+    ]
+    return sum(lines_of(node) > LONG for node in functions)
+
+
+def lines_of(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    first = function.body[0]
+    docstring = 0
+    if ast.get_docstring(function):
+        docstring = (first.end_lineno or first.lineno) - first.lineno + 1
+    return (function.end_lineno or function.lineno) - function.lineno + 1 - docstring
+
+
 def most_parameters() -> int:
     """The largest number of constructor parameters of a public estimator."""
     public = [getattr(kreinlearn, name) for name in kreinlearn.__all__]
@@ -284,25 +305,27 @@ def most_parameters() -> int:
 
 
 class Row(NamedTuple):
-    """One line of the table: what was measured, where it stood, and what it may be at most."""
+    """One line of the table: what was measured, where it stood, and what it may be at most.
+
+    A limit is what has been reached, so that nothing grows again; the aim is where it has to go.
+    """
 
     what: str
     before: tuple[float, ...]
-    limit: tuple[float, ...] | None
+    limit: tuple[float, ...]
+    aim: tuple[float, ...]
     now: tuple[float, ...]
     unit: str = ""
 
     def holds(self) -> bool:
-        return self.limit is None or all(
-            now <= limit for now, limit in zip(self.now, self.limit, strict=True)
-        )
+        return all(now <= limit for now, limit in zip(self.now, self.limit, strict=True))
 
     def cells(self) -> list[str]:
         def words(numbers: tuple[float, ...]) -> str:
             return " / ".join(f"{number:,.0f}{self.unit}" for number in numbers)
 
         now = words(self.now) + ("" if self.holds() else " (too many)")
-        return [self.what, words(self.before), words(self.limit) if self.limit else "", now]
+        return [self.what, words(self.before), words(self.limit), words(self.aim), now]
 
 
 def rows_of_calls(fit: Walk, predict: Walk, machine: Walk) -> list[Row]:
@@ -311,13 +334,16 @@ def rows_of_calls(fit: Walk, predict: Walk, machine: Walk) -> list[Row]:
     return [
         Row(
             "modules entered: a fit of 120 words / its predict / a fit of KreinSVC",
-            *((36, 22, 43), (28, 14, 32), modules),
+            *((36, 22, 43), (36, 14, 40), (22, 10, 24), modules),
         ),
         Row(
             "own frames above the first distance: fit / predict",
-            *((29, 17), (16, 9), (fit.frames or 0, predict.frames or 0)),
+            *((29, 17), (16, 10), (10, 9), (fit.frames or 0, predict.frames or 0)),
         ),
-        Row("pairs of calling modules: that fit / KreinSVC", (103, 123), (65, 80), pairs),
+        Row(
+            "pairs of calling modules: that fit / KreinSVC",
+            *((103, 123), (80, 118), (65, 80), pairs),
+        ),
     ]
 
 
@@ -327,19 +353,43 @@ def rows_of_text(modules: Sequence[Source]) -> list[Row]:
     top = sum("/" not in module.path for module in modules)
     beside = sum(code_lines(module.text) for module in sources(PAGE.parent / "reproduction"))
     return [
-        Row("lines with `.takes` outside `kernels/`", (63,), (0,), (lines_with_takes(modules),)),
+        Row(
+            "lines with `.takes` outside `kernels/`",
+            (63,),
+            (0,),
+            (0,),
+            (lines_with_takes(modules),),
+        ),
         Row(
             "lines that test for Dask outside `distributed/` (one entrance is allowed)",
-            *((26,), (1,), (lines_with_dask(modules),)),
+            *((26,), (1,), (1,), (lines_with_dask(modules),)),
         ),
         Row(
             "`Any` among annotated arguments: `estimators/` / whole package",
-            *((60, 21), (25, 10), (share_of_any(estimators), share_of_any(modules)), " %"),
+            *((60, 21), (14, 8), (14, 8), (share_of_any(estimators), share_of_any(modules)), " %"),
         ),
-        Row("modules directly under `src/kreinlearn`", (25,), (8,), (top,)),
-        Row("lines of code, without docstrings and comments", (23603,), (20500,), (lines,)),
-        Row("lines of code of `reproduction/`, beside the package", (3754,), (2000,), (beside,)),
-        Row("most constructor parameters of an estimator", (27,), (18,), (most_parameters(),)),
+        Row("modules directly under `src/kreinlearn`", (25,), (8,), (8,), (top,)),
+        Row("modules of `src`", (213,), (214,), (130,), (len(modules),)),
+        Row(
+            "lines of code, without docstrings and comments", (23603,), (27500,), (21000,), (lines,)
+        ),
+        Row(
+            "lines of code of `reproduction/`, beside the package",
+            (3754,),
+            (2650,),
+            (2000,),
+            (beside,),
+        ),
+        Row(
+            "most constructor parameters of an estimator", (27,), (15,), (15,), (most_parameters(),)
+        ),
+        Row(
+            f"functions of more than {LONG} lines outside `solvers/` and `kernels/`",
+            (0,),
+            (0,),
+            (0,),
+            (long_functions(modules),),
+        ),
     ]
 
 

@@ -110,11 +110,22 @@ def test_only_the_first_distance_counts(layers: tuple[Walk, ModuleType]) -> None
 
 
 def test_a_limit_holds_only_if_all_its_numbers_do() -> None:
-    assert Row("a / b", (9, 9), (5, 5), (5, 0)).holds()
-    assert not Row("a / b", (9, 9), (5, 5), (5, 6)).holds()
-    assert not Row("share", (9,), (5,), (5.2,), " %").holds()
-    assert Row("no limit", (9,), None, (100,)).holds()
-    assert Row("lines", (23603,), (1,), (2,)).cells() == ["lines", "23,603", "1", "2 (too many)"]
+    assert Row("a / b", (9, 9), (5, 5), (1, 1), (5, 0)).holds()
+    assert not Row("a / b", (9, 9), (5, 5), (1, 1), (5, 6)).holds()
+    assert not Row("share", (9,), (5,), (5,), (5.2,), " %").holds()
+    cells = Row("lines", (23603,), (1,), (0,), (2,)).cells()
+    assert cells == ["lines", "23,603", "1", "0", "2 (too many)"]
+
+
+def test_long_functions_are_counted_without_their_docstrings() -> None:
+    def function(lines: int, docstring: str = "") -> str:
+        return "def f():\n" + docstring + "    x = 1\n" * lines
+
+    long = function(walk.LONG)
+    assert walk.long_functions([Source("learn/a.py", long)]) == 1
+    assert walk.long_functions([Source("solvers/a.py", long)]) == 0
+    text = '    """Two\n    lines."""\n'
+    assert walk.long_functions([Source("learn/a.py", function(walk.LONG - 1, text))]) == 0
 
 
 def test_the_table_stands_between_its_marks() -> None:
