@@ -167,7 +167,9 @@ def _for_objects(X: Any) -> list[Kernel]:
     if kind == "texts":
         kernels = _of("texts") + _of("n-grams") + _by_places(X) + _by_alignment(X)
     elif kind == "arrays":
-        kernels = _for_arrays([np.asarray(x, dtype=np.float64) for x in some])
+        sized = (isinstance(x, list | tuple) or np.ndim(x) > 0 for x in X)
+        shortest = min(len(x) if known else 0 for x, known in zip(X, sized, strict=True))
+        kernels = _for_arrays([np.asarray(x, dtype=np.float64) for x in some], shortest)
     elif kind == "graphs" and any(map(is_attributed, some)):
         kernels = _of("attributes") + _of("transport")
     else:
@@ -243,13 +245,13 @@ def _by_alignment(X: Any) -> list[Kernel]:
     return _of("proteins") if proteins else []
 
 
-def _for_arrays(arrays: list[Any]) -> list[Kernel]:
+def _for_arrays(arrays: list[Any], shortest: int) -> list[Kernel]:
     """Series; arrays of a few columns may also be sets of points, and of two columns contours."""
-    kernels = [*_of("series"), Convolutions()] if min(map(len, arrays)) >= SHORT else []
+    kernels = [*_of("series"), Convolutions()] if shortest >= SHORT else []
     columns = {x.shape[1] if x.ndim == 2 else 1 for x in arrays}
     if columns <= set(FLAT):
         kernels += _of("points")
-    if columns == {2} and min(map(len, arrays)) >= SHORT:
+    if columns == {2} and shortest >= SHORT:
         kernels += _of("contours")
     return kernels or [DTW(), ERP()]
 

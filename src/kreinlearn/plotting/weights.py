@@ -29,7 +29,7 @@ class KernelWeightsDisplay(Display):
     weights : mapping from str to float
         The weight of each kernel, by its name.
     losses : mapping from str to float or None, default=None
-        The leave-one-out loss of each kernel alone. Without it, only the weights are drawn.
+        The cross-validated loss of each kernel alone. Without it, only the weights are drawn.
 
     Attributes
     ----------

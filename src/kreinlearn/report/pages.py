@@ -137,7 +137,7 @@ def _weights(score: Score) -> Block:
     weights = score.kernel_weights or {}
     caption = (
         f"Weights of the kernels in the sum that {score.name} has learned on the first fold, and "
-        "the leave-one-out loss of each kernel alone."
+        "the cross-validated loss of each kernel alone."
     )
     shown = ", ".join(f"{name} {weight:.2g}" for name, weight in weights.items())
     alt = f"Bar plot of the weights of kernels: {shown}."

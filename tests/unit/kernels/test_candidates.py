@@ -240,3 +240,13 @@ def test_dates_of_which_nothing_tells_days_from_months() -> None:
 )
 def test_objects_at_the_border(objects: Any, kernel: str) -> None:
     assert kernel in names(objects)
+
+
+def test_all_series_say_which_kernels_take_them_however_many_there_are() -> None:
+    """One series of two points is too short for derivatives, wherever it stands."""
+    rng = np.random.default_rng(0)
+    X = [rng.normal(size=6) for _ in range(250)]
+    X[101] = X[101][:2]
+    looked_at = np.linspace(0, len(X) - 1, candidates.LOOKED_AT).astype(int)
+    assert 101 not in looked_at
+    assert [str(kernel) for kernel in candidates_for(X)] == ["DTW()", "ERP()"]
