@@ -341,7 +341,9 @@ Column = Callable[[list[Found]], str]  # of what was measured at one commit
 EITHER: dict[str, Column] = {
     "error": lambda some: _mean([one.mean() for one in some]),
     "mean regret": lambda some: _mean([one.regret for one in several(some)]),
-    "worst regret of a set": lambda some: "{:.2f} ({})".format(*worst(some)),
+    "worst regret of a set": lambda some: (
+        "{:.2f} ({})".format(*worst(some)) if several(some) else ""
+    ),
     "ratio": lambda some: f"{ratio(some):.3f}" if several(some) else "",
     "bias": lambda some: str(over_sets([one.bias for one in some])),
     "mean size of it": lambda some: _mean([abs(one.bias.value) for one in some]),
@@ -463,6 +465,7 @@ def measure_elsewhere(options: argparse.Namespace) -> None:
     words += [f"--{one}={getattr(options, one)}" for one in ("draws", "jobs", "folder", "journal")]
     path = [str((options.source / "src").resolve()), os.environ.get("PYTHONPATH", "")]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(path)}
+    words.append(f"--commit={commit(options.source / 'src')}")
     command = [sys.executable, "-m", "benchmarks.few", *words]
     subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL)
 

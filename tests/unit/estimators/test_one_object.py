@@ -128,8 +128,8 @@ def test_a_budget_is_compared_with_any_result():
 
 def test_resources_are_checked_after_a_fit():
     model, X = vector_model()
-    model.set_params(resources=Resources(dtype="float16"))
-    with pytest.raises(ValueError, match="'dtype' parameter of Resources"):
+    model.set_params(resources=Resources(memory_budget=-1))
+    with pytest.raises(ValueError, match="'memory_budget' parameter of Resources"):
         model.predict(X[:1])
 
 

@@ -12,7 +12,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.model_selection import PredefinedSplit
 
 from kreinlearn import KreinRidge
-from kreinlearn.kernels.dissimilarity import AUTO_TRANSFORMS, TRANSFORMS, make_transform, shares_of
+from kreinlearn.kernels.dissimilarity import (
+    AUTO_TRANSFORMS,
+    OF_SEVERAL,
+    TRANSFORMS,
+    make_transform,
+    shares_of,
+)
 from kreinlearn.kernels.several import Term
 from kreinlearn.learn.comparison import (
     LEAST_SHARE,
@@ -141,7 +147,7 @@ def test_if_kernels_are_not_added_the_best_one_is_blended_alone() -> None:
     values, Y = problem(24, seed=3)
     comparison = Comparison(values, Y + np.random.default_rng(0).normal(size=Y.shape))
     comparison = comparison.with_rounds()
-    names = [AUTO_TRANSFORMS] * 3
+    names = [OF_SEVERAL] * 3
     added, alone = (comparison.blended(names, BOTH, adds=adds) for adds in (True, False))
     assert len(added.judged.terms) > 1
     (term,) = alone.judged.terms

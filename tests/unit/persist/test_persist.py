@@ -95,7 +95,7 @@ def fits() -> dict[str, Any]:
     return tuned()
 
 
-FITS = ("nystroem", "pca", "grid", "classes", "l1", "spectrum", "given", "parts", "single")
+FITS = ("nystroem", "pca", "grid", "classes", "l1", "spectrum", "given", "parts")
 FITS = (
     *FITS,
     "column",
