@@ -369,7 +369,7 @@ def rows_of_text(modules: Sequence[Source]) -> list[Row]:
             *((60, 21), (14, 8), (14, 8), (share_of_any(estimators), share_of_any(modules)), " %"),
         ),
         Row("modules directly under `src/kreinlearn`", (25,), (8,), (8,), (top,)),
-        Row("modules of `src`", (213,), (214,), (130,), (len(modules),)),
+        Row("modules of the package", (213,), (214,), (130,), (len(modules),)),
         Row(
             "lines of code, without docstrings and comments", (23603,), (27500,), (21000,), (lines,)
         ),
